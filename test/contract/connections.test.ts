@@ -5,6 +5,7 @@ import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { loggedIn, service, type Client } from '../harness/client.ts'
 import { createStream } from '../harness/pipelines.ts'
+import { runningControlPlanes } from '../harness/processes.ts'
 
 const RECORDS = 16
 const RECORD_BYTES = 1_000_000
@@ -47,8 +48,7 @@ async function open(): Promise<Socket> {
 
 const ask = (owner: Client, path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${owner.token}\r\n\r\n`
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
-const memoryMib = (): number =>
-  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${service().pids.controlPlane}/status`, 'utf8'))![1]) / 1024
+const memoryMib = (): number => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${runningControlPlanes()[0]}/status`, 'utf8'))![1]) / 1024
 
 /** Of our connections, those that the service still has: its table of sockets, as Linux shows it, has established ones as 01. */
 function established(ports: ReadonlySet<number>): number {
