@@ -116,6 +116,8 @@ describe('a processor that stands still', () => {
     // Their partitions move: everything arrives although they stand still.
     await eventually('others have taken over', arrived, 40_000)
     await writeFor(() => false, 1000)
+    // Once is enough: a runner that starts later would stand still too, and for ever.
+    rmSync(armedBy)
     // Runners first: a supervisor that goes on before them would find them silent.
     for (const { pid } of frozen) for (const each of [...childrenOf(pid), pid]) process.kill(each, 'SIGCONT')
     await writeFor(() => false, 4000)
