@@ -138,7 +138,6 @@ export function startWatchedChild({ main, env, fds, memoryBytesMax, semiSpaceMib
       // Tried again with the next look; or it has ended, or this is not Linux.
     }
   }
-  refreshNice()
   const endFor = (cause: string) => endAs({ cause, isWanted: false, isBlamed: true })
 
   const timer = setInterval(() => {

@@ -15,14 +15,14 @@ export type WorkshopProcess = {
 
 /** Sixteen steps of the largest modules, on their way in and compiled. */
 const MEMORY_BYTES_MAX = 1536 << 20
-/** Behind the control plane, beside the runners; and behind these while it starts, which is most of what a short job costs. */
-const [NICE, NICE_AT_START] = [5, 10]
+/** Behind the control plane, beside the runners. */
+const NICE = 5
 const LINE_BYTES_MAX = 64 << 20
 const MAIN = join(import.meta.dirname, 'main.ts')
 
 /** `env` is its whole environment. */
 export function startWorkshopProcess(env: Record<string, string>): WorkshopProcess {
-  const child = startWatchedChild({ main: MAIN, env, fds: [], memoryBytesMax: MEMORY_BYTES_MAX, nice: NICE_AT_START })
+  const child = startWatchedChild({ main: MAIN, env, fds: [], memoryBytesMax: MEMORY_BYTES_MAX, nice: NICE })
   const ready = Promise.withResolvers<void>()
   let onAnswer: (value: { answer: Answer } | { progress: Progress }) => void = () => {}
   const lines = openLines<FromWorkshop, unknown>({
@@ -31,11 +31,7 @@ export function startWorkshopProcess(env: Record<string, string>): WorkshopProce
     lineBytesMax: LINE_BYTES_MAX,
     bytesPerSecondMax: 4 * LINE_BYTES_MAX,
     now: Date.now,
-    onValue(value) {
-      if (!('ready' in value)) return onAnswer(value)
-      child.setNice(NICE)
-      ready.resolve()
-    },
+    onValue: (value) => ('ready' in value ? ready.resolve() : onAnswer(value)),
     onBroken: child.endFor,
   })
   void child.ended.then(() => ready.resolve())
