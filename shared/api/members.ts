@@ -1,8 +1,7 @@
 /** Contracts for people: members of an account, who sign in to the console, and their sessions. */
-import { LIMITS } from '../model/limits.ts'
 import { z } from 'zod'
 import { isStorable } from '../model/text.ts'
-import { MEMBER_ROLES } from '../model/limits.ts'
+import { LIMITS, MEMBER_ROLES } from '../model/limits.ts'
 import { AccountType, IdParams, ListQuery, listOf, Name, ScopeName } from './common.ts'
 import { contract, Id, Timestamp } from './operation.ts'
 

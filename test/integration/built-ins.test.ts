@@ -2,26 +2,15 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { cacheFolder } from '../../deploy/local/cache.ts'
 import { installBuiltIns } from '../../services/control-plane/built-ins.ts'
-import { migrate, openDatabase, type Database } from '../../services/control-plane/store/database.ts'
-import { service, unique } from '../harness/client.ts'
+import type { Database } from '../../services/control-plane/store/database.ts'
+import { openOwnDatabase } from '../harness/own-database.ts'
 
-const name = unique('builtins').replaceAll('-', '_')
-let admin: Database
 let db: Database
-
+let close: () => Promise<void>
 beforeAll(async () => {
-  const url = new URL(service().env.DATABASE_URL!)
-  admin = openDatabase(url.href, 1)
-  await admin.raw(`CREATE DATABASE ${name}`)
-  url.pathname = `/${name}`
-  db = openDatabase(url.href, 2)
-  await migrate(db)
+  ;({ db, close } = await openOwnDatabase('builtins'))
 }, 60_000)
-afterAll(async () => {
-  await db.destroy()
-  await admin.raw(`DROP DATABASE ${name}`)
-  await admin.destroy()
-})
+afterAll(() => close())
 
 const versions = () =>
   db('smartmodule_versions').orderBy(['smartmodule_id', 'ordinal']).select('smartmodule_id', 'version', 'sha256', 'config')

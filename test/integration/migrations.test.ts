@@ -2,26 +2,15 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import * as membersPerAccount from '../../services/control-plane/store/migrations/0016-members-per-account.ts'
 import * as taskRoles from '../../services/control-plane/store/migrations/0012-task-roles.ts'
-import { migrate, openDatabase, type Database } from '../../services/control-plane/store/database.ts'
-import { service, unique } from '../harness/client.ts'
+import type { Database } from '../../services/control-plane/store/database.ts'
+import { openOwnDatabase } from '../harness/own-database.ts'
 
-const name = unique('migrations').replaceAll('-', '_')
-let admin: Database
 let db: Database
-
+let close: () => Promise<void>
 beforeAll(async () => {
-  const url = new URL(service().env.DATABASE_URL!)
-  admin = openDatabase(url.href, 1)
-  await admin.raw(`CREATE DATABASE ${name}`)
-  url.pathname = `/${name}`
-  db = openDatabase(url.href, 2)
-  await migrate(db)
+  ;({ db, close } = await openOwnDatabase('migrations'))
 })
-afterAll(async () => {
-  await db.destroy()
-  await admin.raw(`DROP DATABASE ${name}`)
-  await admin.destroy()
-})
+afterAll(() => close())
 
 it('keeps the reports of intake tasks beside those of the chain, up and down', async () => {
   await db.transaction(taskRoles.down)
