@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findConnector } from '../../shared/connectors/catalogue.ts'
 import { ConfigRefused, type ConnectorContext } from '../../shared/connectors/connector.ts'
 import type { Rows } from '../../shared/connectors/sink.ts'
+import { LIES, openLiar } from '../attack/servers/index.ts'
 import { eventually, loggedIn, service, unique } from '../harness/client.ts'
 import { blockValues, contextFor, deliveryOf, PLANTED, readSplit, rowsOf, valuesFrom } from '../harness/conformance.ts'
 import { connect } from '../harness/connectors.ts'
@@ -155,6 +156,19 @@ describe('redis as a source', () => {
     expect(blockValues((await first).value!.block)).toEqual(['{"n":"1"}'])
     await source.close()
     expect(await reads.next()).toMatchObject({ done: true })
+  })
+})
+
+describe('redis as a server that lies', () => {
+  it('is told by name when it sends an entry whose field has no value', async () => {
+    const liar = await openLiar(LIES.find(({ name }) => name === 'read-of-odd-fields')!)
+    try {
+      const source = await openSource(place({ url: `redis://127.0.0.1:${liar.port}` }), contextFor())
+      const reads = source.read({ index: 0, count: 1 }, '0-0', new Map(), never)[Symbol.asyncIterator]()
+      await expect(reads.next()).rejects.toThrow('an entry that is not an id and pairs of field and value')
+    } finally {
+      await liar.close()
+    }
   })
 })
 

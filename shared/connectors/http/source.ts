@@ -4,11 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import { AddressRefused } from '../address-guard.ts'
-import { parseExactly } from '../../model/exact-json.ts'
 import { createBlockBuilder } from '../record-block.ts'
 import type { OpenSource, SourceRead } from '../source.ts'
 import type { HttpSourceConfig } from './connector.ts'
 import { openHttpClient, textOf } from '../http-client.ts'
+import { polledRecords, valueAt } from './polled-records.ts'
 
 /** Where the next request starts: a cursor or page and how many of its records were read (`behind`), or the last response's validators. */
 const Position = z.object({
@@ -23,16 +23,6 @@ type Position = z.infer<typeof Position>
 const ANSWER_BYTES_MAX = 32 << 20
 const BACKOFF_MS = 1000
 const BACKOFF_MAX_MS = 60_000
-
-/** Resolves a JSON pointer (RFC 6901); undefined if nothing is there. */
-function at(document: unknown, pointer: string): unknown {
-  let value = document
-  for (const part of pointer.split('/').slice(1)) {
-    if (typeof value !== 'object' || value === null) return undefined
-    value = (value as Record<string, unknown>)[part.replaceAll('~1', '/').replaceAll('~0', '~')]
-  }
-  return value
-}
 
 /** Opens the source: split 0 reads the pages, one after the other. */
 export async function openHttpSource(config: HttpSourceConfig, context: ConnectorContext): Promise<OpenSource> {
@@ -64,12 +54,7 @@ export async function openHttpSource(config: HttpSourceConfig, context: Connecto
       throw new ConfigRefused(`the web service answered ${answer.status}`)
     if (!answer.ok) throw new Error(`the web service answered ${answer.status}`)
     const text = await textOf(answer, ANSWER_BYTES_MAX)
-    if (/ndjson|jsonl/.test(answer.headers.get('content-type') ?? ''))
-      return { records: text.split('\n').filter((line) => line.trim() !== ''), document: undefined, answer }
-    const document = parseExactly(text)
-    const found = at(document, config.records)
-    const list = Array.isArray(found) ? found : found === undefined || found === null ? [] : [found]
-    return { records: list.map((record) => JSON.stringify(record)), document, answer }
+    return { ...polledRecords(text, answer.headers.get('content-type') ?? '', config.records), answer }
   }
 
   /** The position after a poll, and whether to poll again at once. */
@@ -78,7 +63,7 @@ export async function openHttpSource(config: HttpSourceConfig, context: Connecto
     { records, document, answer }: Awaited<ReturnType<typeof poll>>,
   ): { next: Position; hasMore: boolean } {
     if (paging.kind === 'cursor') {
-      const cursor = at(document, paging.next)
+      const cursor = valueAt(document, paging.next)
       // Some services send an empty cursor if there is no next page.
       const isNew =
         (typeof cursor === 'string' || typeof cursor === 'number') && String(cursor) !== '' && String(cursor) !== position.cursor

@@ -58,6 +58,7 @@ async function* readFrom(
     const entries = (await answerOf(client, reading, signal))?.[0]?.[1] ?? []
     let bytes = 0
     for (const [at, entry] of entries.entries()) {
+      if (!isEntry(entry)) throw new Error('the answer to XREAD has an entry that is not an id and pairs of field and value')
       const record = recordOf(entry, config.field)
       bytes += entry[1].reduce((sum, part) => sum + part.length, 0)
       builder.add(null, record)
@@ -68,6 +69,13 @@ async function* readFrom(
     }
     if (entries.length > 0) asked = nextCount(asked, bytes / entries.length)
   }
+}
+
+/** The driver checks nothing that a server sends. */
+function isEntry(entry: unknown): entry is Entry {
+  if (!Array.isArray(entry) || !Buffer.isBuffer(entry[0]) || !Array.isArray(entry[1])) return false
+  const fields: unknown[] = entry[1]
+  return fields.length % 2 === 0 && fields.every((part) => Buffer.isBuffer(part))
 }
 
 /** At most twice as many as before, because entries may become larger. */
