@@ -5,6 +5,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
+import { constants, setPriority } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { launch } from '../../deploy/local/launcher.ts'
@@ -41,6 +42,8 @@ const launched = await launch({ processors: 2, way: 'processes', prefix: `attack
 const liars = spawn(process.execPath, ['--no-warnings', join(import.meta.dirname, 'servers', 'main.ts'), ...lies.map(String)], {
   stdio: ['pipe', 'pipe', 'ignore'],
 })
+// They stand for machines of their own, whose work would not take the service's cores.
+setPriority(liars.pid!, constants.priority.PRIORITY_BELOW_NORMAL)
 const close = async () => {
   liars.kill('SIGKILL')
   await launched.close()

@@ -107,6 +107,12 @@ try {
         body: request.body === undefined ? null : typeof request.body === 'string' ? request.body : new Uint8Array(request.body),
         signal: AbortSignal.timeout(ANSWER_MS_MAX),
       })
+      // An event stream has no end: its head is all that is looked at.
+      const isEndless = answer.headers.get('content-type')?.startsWith('text/event-stream')
+      if (isEndless) {
+        statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
+        return await answer.body?.cancel()
+      }
       text = await answer.text()
     } catch (error) {
       const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error)

@@ -69,6 +69,9 @@ export async function runSchemathesis(
       'createToken',
       '--exclude-operation-id',
       'ingest',
+      // It takes the schema of an event stream for that of one event, which OpenAPI 3.1 has no word for.
+      '--exclude-operation-id',
+      'followEvents',
       '--seed',
       '7',
       '--continue-on-failure',

@@ -51,7 +51,10 @@ export const CONTRACTS: readonly Contract[] = [
   tail,
 ].flatMap(contractsOf)
 
-const matchers = CONTRACTS.map((contract) => ({
+const parametersIn = ({ path }: Contract): number => path.split(':').length
+
+// `/dead-letters/groups` comes before `/dead-letters/:id`.
+const matchers = CONTRACTS.toSorted((a, b) => parametersIn(a) - parametersIn(b)).map((contract) => ({
   contract,
   pattern: new RegExp(`^(${PREFIXES.join('|')})${contract.path.replaceAll(/:\w+/g, '[^/]+')}/?$`),
 }))
