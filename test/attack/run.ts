@@ -4,6 +4,7 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync, writeFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { constants, setPriority } from 'node:os'
 import { join } from 'node:path'
@@ -41,14 +42,21 @@ say(`attack by ${modules.length} modules and ${lies.length} servers, SEED=${seed
 const launched = await launch({ processors: 2, way: 'processes', prefix: `attack${process.pid}`, env: { LOG_LEVEL: 'info' }, say })
 const liars = spawn(process.execPath, ['--no-warnings', join(import.meta.dirname, 'servers', 'main.ts'), ...lies.map(String)], {
   stdio: ['pipe', 'pipe', 'ignore'],
+  detached: true,
 })
-// They stand for machines of their own, whose work would not take the service's cores.
-setPriority(liars.pid!, constants.priority.PRIORITY_BELOW_NORMAL)
+standAside(liars.pid!)
 const close = async () => {
   liars.kill('SIGKILL')
   await launched.close()
 }
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void close().then(() => process.exit(1)))
+
+/** The lying servers stand for machines of their own, whose work would not take the service's cores (sched(7): nice values, autogroups). */
+function standAside(pid: number): void {
+  setPriority(pid, constants.priority.PRIORITY_LOW)
+  const autogroup = `/proc/${pid}/autogroup`
+  if (existsSync(autogroup)) writeFileSync(autogroup, String(constants.priority.PRIORITY_LOW))
+}
 
 /** Works through the attacks, some at once. */
 async function all<T>(attacks: readonly T[], attack: (each: T) => Promise<Outcome>): Promise<Outcome[]> {
