@@ -84,10 +84,12 @@ async function codeIn(page: Page): Promise<string> {
   return (await lines.allTextContents()).join('\n')
 }
 
-/** Puts this source into the editor, by its own commands: what a browser does to a selection of several lines, the CSP complains about. */
+/** Puts this source into the editor, over all that is there. */
 async function writeCode(page: Page, text: string): Promise<void> {
   await page.getByLabel('Code').press('Control+A')
-  await page.keyboard.press('Delete')
+  await page.keyboard.press('x')
+  await eventually('the letter has replaced all', async () => (await codeIn(page)) === 'x')
+  await page.keyboard.press('Backspace')
   await page.keyboard.insertText(text)
 }
 

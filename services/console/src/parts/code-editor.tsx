@@ -45,6 +45,18 @@ const COLORS = HighlightStyle.define([
   { tag: [tags.typeName, tags.className], color: 'light-dark(#1f5fa8, #8ab8ee)' },
 ])
 
+/** Typing over a selection: the browser would keep the selection's look by a style attribute, which the page's CSP refuses. */
+const typeOver = EditorView.domEventHandlers({
+  beforeinput({ inputType, data }, editor) {
+    const { state } = editor
+    const { empty, from, to } = state.selection.main
+    if (inputType !== 'insertText' || data === null || empty || editor.composing) return false
+    const insert = () => state.update(state.replaceSelection(data), { userEvent: 'input.type', scrollIntoView: true })
+    if (!state.facet(EditorView.inputHandler).some((handle) => handle(editor, from, to, data, insert))) editor.dispatch(insert())
+    return true
+  },
+})
+
 /** The SDK's class that a name has in this text, as far as it says so: `record: Record`, `amount = new Path(…)`. */
 function classOf(text: string, name: string): string | undefined {
   const [, declared] = new RegExp(`\\b${name}\\s*:\\s*(\\w+)`).exec(text) ?? []
@@ -118,6 +130,7 @@ export function CodeEditor({
           history(),
           bracketMatching(),
           closeBrackets(),
+          typeOver,
           indentOnInput(),
           lintGutter(),
           autocompletion({ override: [complete, (context) => (context.matchBefore(/\.\w*/) ? null : completeAnyWord(context))] }),
