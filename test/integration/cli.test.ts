@@ -373,8 +373,9 @@ describe('dps with records', () => {
     await writeFile(join(home, 'typed.csv'), 'id,amount,ok,tags,note\n9007199254740991,1.50,TRUE,"[""a""]",5\n2,,,,\n')
     expect(await dps(['produce', typed.id, 'typed.csv'])).toMatchObject({ code: 0 })
     expect((await dps(['read', typed.id])).out).toBe('{"id":9007199254740991,"amount":1.50,"ok":true,"tags":["a"],"note":"5"}\n{"id":2}\n')
-    await writeFile(join(home, 'untyped.csv'), 'id\nthree\n')
-    expect((await dps(['produce', typed.id, 'untyped.csv'])).err).toContain('/records/0/id: must be integer')
+    await writeFile(join(home, 'untyped.csv'), 'id,note\n1,"two\nlines"\n\nthree,\n')
+    expect((await dps(['produce', typed.id, 'untyped.csv'])).err).toContain('  untyped.csv:5: /id: must be integer')
+    expect((await dps(['produce', typed.id], { stdin: '{"id":1}\n\n{"id":"2"}\n' })).err).toContain('  line 3: /id: must be integer')
     await writeFile(join(home, 'short.csv'), 'name,city\nAda,London\nGrace\n')
     expect(await dps(['produce', stream.id, 'short.csv'])).toMatchObject({
       code: 2,

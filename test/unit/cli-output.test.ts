@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { ofSource, outcomeOf, textOf } from '../../clients/cli/src/outcome.ts'
+import { ofInput, ofSource, outcomeOf, textOf } from '../../clients/cli/src/outcome.ts'
 import { createOutput } from '../../clients/cli/src/output.ts'
 import { createTerminal } from '../../clients/cli/src/terminal.ts'
 import { ApiError, WriteError, type Detail } from '../../clients/typescript/src/index.ts'
@@ -45,6 +45,23 @@ describe('progress', () => {
   })
 })
 
+describe('a table', () => {
+  it('of nothing is a sentence for people, and an empty list for programs', () => {
+    const shown = (format: 'table' | 'json') => {
+      let [text, note] = ['', '']
+      const out = createOutput(
+        format,
+        (each) => (text += each),
+        (each) => (note += each),
+      )
+      out.many([] as { id: string }[], { id: ({ id }) => id }, 'there are no pipelines')
+      return [text, note]
+    }
+    expect(shown('table')).toEqual(['', 'there are no pipelines'])
+    expect(shown('json')).toEqual(['[]\n', ''])
+  })
+})
+
 describe('an error', () => {
   it('says each of its details once', () => {
     const details = [
@@ -58,6 +75,23 @@ describe('an error', () => {
     )
     // Another message stays whole.
     expect(textOf(outcomeOf(refusal('no: really', details)).told)).toContain('dps: no: really\n  /records/0/id: is required')
+  })
+
+  it('of a file of records names its line', async () => {
+    const details = [
+      { path: '/records/2/id', message: 'is required' },
+      { path: '/records/3', message: 'must be object' },
+    ]
+    const error = new WriteError(7, refusal('invalid request: /records/2/id: is required; /records/3: must be object', details))
+    expect(error).toMatchObject({ status: 400, requestId: 'r' })
+    const told = async (file: string | undefined) => {
+      const thrown: unknown = await ofInput(file, (record) => record * 2, Promise.reject(error)).catch((each: unknown) => each)
+      return outcomeOf(thrown).told
+    }
+    const head = 'dps: invalid request (7 records were written before)'
+    expect(textOf(await told('a.csv'))).toBe(`${head}\n  a.csv:18: /id: is required\n  a.csv:20: must be object\n  request r`)
+    expect(textOf(await told(undefined))).toBe(`${head}\n  line 18: /id: is required\n  line 20: must be object\n  request r`)
+    expect((await told('a.csv')).details?.[0]).toEqual({ path: '/records/9/id', message: 'is required', line: 18, file: 'a.csv' })
   })
 
   it('of a source names its file, line and column, as the compiler does', async () => {

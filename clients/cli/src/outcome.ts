@@ -29,6 +29,26 @@ export const ofSource = <T>(file: string, work: Promise<T>): Promise<T> =>
     throw error instanceof ApiError ? new FaultySource(file, error) : error
   })
 
+/** The service refuses records of a file, or of standard input; `lineOf` tells the line of a record by its index. */
+export class FaultyInput extends Error {
+  readonly file: string | undefined
+  readonly lineOf: (record: number) => number | undefined
+  declare readonly cause: WriteError
+  constructor(file: string | undefined, lineOf: FaultyInput['lineOf'], cause: WriteError) {
+    super(cause.message, { cause })
+    this.file = file
+    this.lineOf = lineOf
+  }
+}
+/** Where requests hold a record. */
+const RECORD = /^\/records\/(\d+)/
+
+/** The work that writes records of an input. Throws FaultyInput where the service refuses them. */
+export const ofInput = <T>(file: string | undefined, lineOf: FaultyInput['lineOf'], work: Promise<T>): Promise<T> =>
+  work.catch((error: unknown) => {
+    throw error instanceof WriteError ? new FaultyInput(file, lineOf, error) : error
+  })
+
 /** What the service advises, as the command line has it. */
 const inDps = (text: string): string => text.replaceAll('name it in "replace" to', 'pass --replace with its name to')
 
@@ -42,6 +62,14 @@ export function outcomeOf(error: unknown): { exit: number; told: Told } {
     const { exit, told } = outcomeOf(error.cause)
     const { message, details } = error
     return { exit, told: { ...told, message, ...(details.length > 0 ? { details } : {}) } }
+  }
+  if (error instanceof FaultyInput) {
+    const { exit, told } = outcomeOf(error.cause)
+    const details = error.cause.details.map((each) => {
+      const line = error.lineOf(Number(RECORD.exec(each.path)?.[1]))
+      return line === undefined ? each : { ...each, line, ...(error.file === undefined ? {} : { file: error.file }) }
+    })
+    return { exit, told: { ...told, ...(details.length > 0 ? { details } : {}) } }
   }
   if (error instanceof FaultySource) {
     const { exit, told } = outcomeOf(error.cause)
@@ -85,6 +113,8 @@ const SAID = /:? *\u0000(?:; \u0000)*(?: \(and \d+ more\))?/
 export function textOf({ message, details = [], request_id }: Told): string {
   const lines = (details as readonly Place[]).map(({ path = '', message: what = '', line, column = 1, file }) => {
     if (line === undefined) return path === '' ? `  ${what}` : `  ${path}: ${what}`
+    const member = path.replace(RECORD, '')
+    if (RECORD.test(path)) return `  ${file === undefined ? `line ${line}` : `${file}:${line}`}: ${member && `${member}: `}${what}`
     return `  ${file === undefined ? `${path} line ${line}, column ${column}` : `${file}:${line}:${column}`}: ${what}`
   })
   return [`dps: ${headOf(message, details)}`, ...lines, ...(request_id ? [`  request ${request_id}`] : [])].join('\n')

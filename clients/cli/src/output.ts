@@ -11,8 +11,8 @@ export type Output = {
   format: Format
   /** One thing. As a table, its members below each other. */
   one(value: object): void
-  /** Several things. */
-  many<T extends object>(items: readonly T[], columns: Columns<T>): void
+  /** Several things. In place of an empty table, `none` is said. */
+  many<T extends object>(items: readonly T[], columns: Columns<T>, none?: string): void
   /** One of a stream of things, as it comes: a line, or a document of YAML. */
   next<T extends object>(item: T, line: (item: T) => string): void
   /** Said to people, beside what is printed. */
@@ -68,10 +68,11 @@ export function createOutput(format: Format, write: (text: string) => void, note
       else if (format === 'ndjson') line(writeJson(value))
       else line(table(Object.entries(value).map(([name, each]) => [name, cell(each)])))
     },
-    many(items, columns) {
+    many(items, columns, none) {
       if (format === 'json') line(writeJson(items, 2))
       else if (format === 'yaml') write(toYaml(items))
       else if (format === 'ndjson') for (const item of items) line(writeJson(item))
+      else if (items.length === 0 && none !== undefined) note(none)
       else {
         const titles = Object.keys(columns)
         line(

@@ -26,6 +26,10 @@ export class WriteError extends Error {
   readonly records: number
   /** The service's for a refusal; `unreachable` where no answer came, `failed` where the source of the records did. */
   readonly code: string
+  /** Of the answer, where there was one. */
+  readonly status: number | undefined
+  /** Names the refused request in the service's logs. */
+  readonly requestId: string | undefined
   /** What was refused: `/records/7/id` is a member of the source's eighth record. */
   readonly details: readonly Detail[]
   constructor(records: number, cause: unknown) {
@@ -37,6 +41,8 @@ export class WriteError extends Error {
     this.name = 'WriteError'
     this.records = records
     this.code = cause instanceof ApiError ? cause.code : cause instanceof ConnectionError ? 'unreachable' : 'failed'
+    this.status = cause instanceof ApiError ? cause.status : undefined
+    this.requestId = cause instanceof ApiError ? cause.requestId : undefined
     this.details = cause instanceof ApiError ? cause.details.map((each) => ({ ...each, path: counted(each.path) })) : []
   }
 }

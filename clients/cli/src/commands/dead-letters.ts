@@ -42,6 +42,8 @@ function placeOf<Word extends string>(option: string, word: Word, given: string)
   throw new Misused(`${option} must be ${word}, or a time as 2026-11-25T10:00:00Z`)
 }
 
+const NONE = 'there are no such dead letters'
+
 export function addDeadLetterCommands(program: Command, io: Io): void {
   const dlq = program.command('dlq').description('dead letters: records that failed')
   dlq
@@ -53,14 +55,18 @@ export function addDeadLetterCommands(program: Command, io: Io): void {
       const letters = await collect(
         context.dps.pipelines.allDeadLetters(await idOf(context, 'pipeline', given), asked === undefined ? {} : { status: asked }),
       )
-      context.out.many(letters, {
-        id: ({ id }) => id,
-        record: ({ partition, offset }) => `${partition}:${offset}`,
-        step: ({ step }) => step,
-        code: ({ error }) => error.code,
-        message: ({ error }) => error.message,
-        status: ({ status }) => status,
-      })
+      context.out.many(
+        letters,
+        {
+          id: ({ id }) => id,
+          record: ({ partition, offset }) => `${partition}:${offset}`,
+          step: ({ step }) => step,
+          code: ({ error }) => error.code,
+          message: ({ error }) => error.message,
+          status: ({ status }) => status,
+        },
+        NONE,
+      )
     })
   dlq
     .command('groups <pipeline>')
@@ -68,14 +74,18 @@ export function addDeadLetterCommands(program: Command, io: Io): void {
     .action(async (given: string, _options: object, command: Command) => {
       const context = contextOf(io, command)
       const { groups } = await context.dps.pipelines.listDeadLetterGroups(await idOf(context, 'pipeline', given))
-      context.out.many(groups, {
-        count: (each) => each.count,
-        step: (each) => each.step,
-        module: (each) => `${each.module}@${each.version}`,
-        code: (each) => each.error_code,
-        last: (each) => each.last_failed_at,
-        message: (each) => each.message,
-      })
+      context.out.many(
+        groups,
+        {
+          count: (each) => each.count,
+          step: (each) => each.step,
+          module: (each) => `${each.module}@${each.version}`,
+          code: (each) => each.error_code,
+          last: (each) => each.last_failed_at,
+          message: (each) => each.message,
+        },
+        NONE,
+      )
     })
   dlq
     .command('show <pipeline> <id>')

@@ -1,80 +1,14 @@
 /** Records: written to streams, read from them, followed, and explained. */
 import { createReadStream } from 'node:fs'
-import { createInterface } from 'node:readline'
-import { pipeline } from 'node:stream'
-import { CsvError, parse } from 'csv-parse'
 import { Option, type Command } from 'commander'
 import { writeJson, type TailRecord } from '../../../typescript/src/index.ts'
 import { contextOf, idOf, type Context, type Io } from '../context.ts'
-import { integer, Misused } from '../outcome.ts'
+import { csvLines, jsonLines, remembered } from '../input-lines.ts'
+import { integer, Misused, ofInput } from '../outcome.ts'
 import { showTraces } from '../trials.ts'
 
 const INPUTS = ['ndjson', 'csv'] as const
 type ProduceOptions = { format?: (typeof INPUTS)[number] }
-
-/** Lines of JSON as they are. Throws Misused naming the line that is none. */
-async function* jsonLines(input: NodeJS.ReadableStream): AsyncGenerator<string, void, void> {
-  let number = 0
-  for await (const line of createInterface({ input, crlfDelay: Infinity })) {
-    number++
-    if (line.trim() === '') continue
-    try {
-      JSON.parse(line)
-    } catch {
-      throw new Misused(`line ${number} is not JSON`)
-    }
-    yield line
-  }
-}
-
-const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/
-
-/**
- * The JSON of a cell, by the type of the stream's field; undefined for an empty cell of a field that may be missing. What does not fit goes as
- * text, and the service says why.
- */
-function cellJson(cell: string, type = 'string'): string | undefined {
-  const [base, isOptional] = type.endsWith('?') ? [type.slice(0, -1), true] : [type, false]
-  if (cell === '' && isOptional) return undefined
-  if (base === 'integer' || base === 'number') return NUMBER.test(cell) ? cell : JSON.stringify(cell)
-  if (base === 'boolean') return /^(true|false)$/i.test(cell) ? cell.toLowerCase() : JSON.stringify(cell)
-  if (base !== 'object' && !base.startsWith('array')) return JSON.stringify(cell)
-  try {
-    JSON.parse(cell)
-    return cell
-  } catch {
-    return JSON.stringify(cell)
-  }
-}
-
-/** Each row as an object by the header's names, its cells by the stream's schema. Throws Misused for a name that is there twice, and for
- * a line that has more or fewer cells. */
-async function* csvLines(input: NodeJS.ReadableStream, schema: Readonly<Record<string, string>>): AsyncGenerator<string, void, void> {
-  const columns = (header: string[]): string[] => {
-    const twice = header.find((name, at) => header.indexOf(name) < at)
-    if (twice !== undefined) throw new Misused(`the header has ${JSON.stringify(twice)} twice`)
-    return header
-  }
-  // An error of the input ends the rows too.
-  const rows: AsyncIterable<Record<string, string>> = pipeline(input, parse({ columns, bom: true, skip_empty_lines: true }), () => {})
-  try {
-    for await (const row of rows) {
-      const members = Object.entries(row).flatMap(([name, cell]) => {
-        const json = cellJson(cell, Object.hasOwn(schema, name) ? schema[name] : undefined)
-        return json === undefined ? [] : [`${JSON.stringify(name)}:${json}`]
-      })
-      yield `{${members.join(',')}}`
-    }
-  } catch (error) {
-    if (!(error instanceof CsvError)) throw error
-    const { code, lines, record, columns: header } = error as CsvError & { lines: number; record: unknown[]; columns: unknown[] }
-    throw new Misused(
-      code === 'CSV_RECORD_INCONSISTENT_COLUMNS'
-        ? `line ${lines} has ${record.length} ${record.length === 1 ? 'cell' : 'cells'}, and the header ${header.length}`
-        : `line ${lines} is not CSV: ${error.message}`,
-    )
-  }
-}
 
 const valueOf = (value: unknown): string => {
   const json = (value as { json?: unknown } | null)?.json
@@ -109,7 +43,7 @@ type LogsOptions = { follow?: boolean; level?: 'debug' | 'info' | 'warn' | 'erro
 
 const PLACE = /^(\d+):(\d+)$/
 
-export function addRecordCommands(program: Command, io: Io): void {
+function addProduce(program: Command, io: Io): void {
   program
     .command('produce <stream> [file]')
     .description(
@@ -127,12 +61,21 @@ export function addRecordCommands(program: Command, io: Io): void {
       const from = performance.now()
       const rate = (records: number) =>
         `${records} ${records === 1 ? 'record' : 'records'}, ${Math.round((records * 1000) / (performance.now() - from))} per second`
-      const { records } = await context.dps.streams.writeLines(id, isCsv ? csvLines(input, schema) : jsonLines(input), {
+      const lines = remembered(isCsv ? csvLines(input, schema) : jsonLines(input))
+      const writing = context.dps.streams.writeLines(id, lines.records(), {
         signal: io.signal,
-        onProgress: (written) => io.note(`\r${rate(written)}`),
+        onProgress(written) {
+          lines.forget(written)
+          io.note(`\r${rate(written)}`)
+        },
       })
+      const { records } = await ofInput(input === io.stdin ? undefined : file, lines.numberOf, writing)
       context.out.one({ stream: id, records })
     })
+}
+
+export function addRecordCommands(program: Command, io: Io): void {
+  addProduce(program, io)
   program
     .command('read <stream>')
     .description('print a stream’s records, those of a partition in their order')

@@ -54,8 +54,7 @@ export function addResourceCommands(program: Command, io: Io): void {
       const [name, noun] = nounOf(what)
       const context = contextOf(io, command)
       const items = (await noun.list(context)) as Record<string, unknown>[]
-      if (items.length === 0 && context.out.format === 'table') io.note(`there are no ${name}`)
-      else context.out.many(items, noun.columns)
+      context.out.many(items, noun.columns, `there are no ${name}`)
     })
   program
     .command('overview')
@@ -64,14 +63,18 @@ export function addResourceCommands(program: Command, io: Io): void {
       const context = contextOf(io, command)
       const { pipelines, ...more } = await context.dps.overview.get()
       if (context.out.format !== 'table') return context.out.one({ pipelines, ...more })
-      context.out.many(pipelines, {
-        name: ({ name }) => name,
-        status: ({ status }) => status,
-        'per second': ({ records_per_second }) => records_per_second,
-        lag: ({ lag }) => lag,
-        'dead letters': ({ dead_letters }) => dead_letters,
-        attention: ({ attention }) => attention ?? '',
-      })
+      context.out.many(
+        pipelines,
+        {
+          name: ({ name }) => name,
+          status: ({ status }) => status,
+          'per second': ({ records_per_second }) => records_per_second,
+          lag: ({ lag }) => lag,
+          'dead letters': ({ dead_letters }) => dead_letters,
+          attention: ({ attention }) => attention ?? '',
+        },
+        'there are no pipelines',
+      )
     })
   program
     .command('get')

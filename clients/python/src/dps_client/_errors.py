@@ -61,7 +61,7 @@ class WriteError(Exception):
     """Not all records were written; `records` of them were. `__cause__` says why; its places count within the request that was refused.
 
     `code` is the service's for a refusal, `unreachable` where no answer came, `failed` where the source of the records did. In `details`,
-    `/records/7/id` is a member of the source's eighth record.
+    `/records/7/id` is a member of the source's eighth record. `status` and `request_id` are those of the answer, where there was one.
     """
 
     def __init__(self, records: int, cause: BaseException) -> None:
@@ -71,9 +71,13 @@ class WriteError(Exception):
         super().__init__(f"{counted(str(cause))} ({records} {'record was' if records == 1 else 'records were'} written before)")
         self.records = records
         self.code = "failed"
+        self.status: int | None = None
+        self.request_id: str | None = None
         self.details: list[Detail] = []
         if isinstance(cause, ApiError):
             self.code = cause.code
+            self.status = cause.status
+            self.request_id = cause.request_id
             for each in cause.details:
                 own = each.copy()
                 own["path"] = counted(each["path"])
