@@ -5,6 +5,7 @@
  */
 import { findConnector } from '../../../shared/connectors/catalogue.ts'
 import { ConfigRefused } from '../../../shared/connectors/connector.ts'
+import { refusalIn } from '../../../shared/connectors/refusal.ts'
 import type { OpenSource } from '../../../shared/connectors/source.ts'
 import type { Assignment } from '../../../shared/kafka/membership.ts'
 import { runIdOf, type SourceDefinition } from '../../../shared/model/definition.ts'
@@ -145,5 +146,6 @@ export function startIntake(options: IntakeOptions): Task {
 
 /** What a source throws is no fault of the service: it is away, or its driver surprised us, unless it refuses its config. */
 function asAway(error: unknown): never {
-  throw error instanceof ConfigRefused ? error : new Interrupted('source_away', `the source: ${reasonOf(error)}`)
+  const refusal = refusalIn(error)
+  throw refusal ? new ConfigRefused(refusal.message) : new Interrupted('source_away', `the source: ${reasonOf(error)}`)
 }

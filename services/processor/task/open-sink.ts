@@ -1,13 +1,18 @@
 /** A task's external sink, opened with the account's secrets. */
 import { findConnector } from '../../../shared/connectors/catalogue.ts'
-import { ConfigRefused, type ConnectorContext } from '../../../shared/connectors/connector.ts'
+import type { ConnectorContext } from '../../../shared/connectors/connector.ts'
+import { refusalIn } from '../../../shared/connectors/refusal.ts'
 import type { OpenSink, Written } from '../../../shared/connectors/sink.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { Interrupted } from '../interruption.ts'
 
-const refusedOrAway = (error: unknown, refused: string, away: string): Interrupted =>
-  error instanceof ConfigRefused ? new Interrupted('sink_refused', refused) : new Interrupted({ kind: 'sink_away', afterMs: 0 }, away)
+function refusedOrAway(error: unknown, what: string, mask: (text: string) => string): Interrupted {
+  const refusal = refusalIn(error)
+  return refusal
+    ? new Interrupted('sink_refused', mask(refusal.message))
+    : new Interrupted({ kind: 'sink_away', afterMs: 0 }, `${what}: ${mask(reasonOf(error))}`)
+}
 
 /** Undefined when the sink is a topic. Throws `sink_refused` for a connector that this processor does not know. */
 export async function openSink(definition: PipelineDefinition, context: ConnectorContext): Promise<OpenSink | undefined> {
@@ -19,27 +24,25 @@ export async function openSink(definition: PipelineDefinition, context: Connecto
   const open = await direction.open()
   const { mask } = context
   const sink = await open(target.config, context).catch((error: unknown) => {
-    const reason = mask(reasonOf(error))
-    throw refusedOrAway(error, reason, `the sink does not open: ${reason}`)
+    throw refusedOrAway(error, 'the sink does not open', mask)
   })
   const { position } = sink
   const keeping = position && {
     position: (...asked: Parameters<typeof position>) =>
       position(...asked).catch((error: unknown) => {
-        const reason = mask(reasonOf(error))
-        throw refusedOrAway(error, reason, `the sink's position: ${reason}`)
+        throw refusedOrAway(error, "the sink's position", mask)
       }),
   }
   return { ...sink, ...keeping, write: async (delivery, rows, signal) => masked(await write(sink, delivery, rows, signal), mask) }
 }
 
-/** ConfigRefused is permanent. Anything else a sink throws means that it is unavailable or its driver failed: the task retries. */
+/** A refusal is permanent. Anything else a sink throws means that it is unavailable or its driver failed: the task retries. */
 async function write(sink: OpenSink, ...parameters: Parameters<OpenSink['write']>): Promise<Written> {
   try {
     return await sink.write(...parameters)
   } catch (error) {
-    const reason = reasonOf(error)
-    return error instanceof ConfigRefused ? { kind: 'permanent', reason } : { kind: 'retry', afterMs: 0, reason }
+    const refusal = refusalIn(error)
+    return refusal ? { kind: 'permanent', reason: refusal.message } : { kind: 'retry', afterMs: 0, reason: reasonOf(error) }
   }
 }
 

@@ -5,8 +5,8 @@
  * under the same keys: at least once.
  */
 import { reasonOf } from '../../errors/reason-of.ts'
-import { ConfigRefused, type ConnectorContext } from '../connector.ts'
-import { AddressRefused } from '../address-guard.ts'
+import type { ConnectorContext } from '../connector.ts'
+import { refusalIn } from '../refusal.ts'
 import { deliveryNameOf, type Delivery, type OpenSink, type RefusedRecord, type Rows, type Written } from '../sink.ts'
 import type { HttpSinkConfig } from './connector.ts'
 import { openHttpClient, textOf } from '../http-client.ts'
@@ -84,7 +84,7 @@ export async function openHttpSink(config: HttpSinkConfig, context: ConnectorCon
       )
     } catch (error) {
       const reason = `the web service can't be reached: ${reasonOf(error)}`
-      if (error instanceof AddressRefused || error instanceof ConfigRefused) return { kind: 'permanent', reason }
+      if (refusalIn(error)) return { kind: 'permanent', reason }
       breaker.failed()
       return { kind: 'retry', afterMs: 0, reason }
     }

@@ -3,8 +3,8 @@ import { reasonOf } from '../../errors/reason-of.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
-import { AddressRefused } from '../address-guard.ts'
 import { createBlockBuilder } from '../record-block.ts'
+import { refusalIn } from '../refusal.ts'
 import type { OpenSource, SourceRead } from '../source.ts'
 import type { HttpSourceConfig } from './connector.ts'
 import { openHttpClient, textOf } from '../http-client.ts'
@@ -112,7 +112,7 @@ export async function openHttpSource(config: HttpSourceConfig, context: Connecto
           }
         } catch (error) {
           if (signal.aborted) return
-          if (error instanceof ConfigRefused || error instanceof AddressRefused) throw new ConfigRefused(error.message)
+          if (refusalIn(error)) throw error
           context.log('warn', `the web service: ${reasonOf(error)}`)
           await sleep(Math.min(BACKOFF_MS * 2 ** failures++, BACKOFF_MAX_MS), undefined, { signal }).catch(() => {})
           continue

@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { gzip, zstdCompress } from 'node:zlib'
 import { errorOf } from '../../errors/reason-of.ts'
 import type { ConnectorContext } from '../connector.ts'
+import { refusalIn } from '../refusal.ts'
 import { deliveryNameOf, type Delivery, type OpenSink, type Written } from '../sink.ts'
 import type { RowMetadata } from '../row-format.ts'
 import type { BucketSinkConfig } from './connector.ts'
@@ -134,6 +135,7 @@ const PERMANENT = new Set([
 ])
 
 function refusal(error: unknown, key: string) {
+  if (refusalIn(error)) throw error
   const { name, message, code } = errorOf(error) as NodeJS.ErrnoException
   const reason = `the object ${key} can't be written: ${message || name}`
   return PERMANENT.has(name) || code === 'ENAMETOOLONG'

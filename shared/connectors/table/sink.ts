@@ -6,6 +6,7 @@ import { isDeepStrictEqual } from 'node:util'
 import pg from 'pg'
 import { reasonOf } from '../../errors/reason-of.ts'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
+import { refusalIn } from '../refusal.ts'
 import type { Delivery, OpenSink, Rows, Written } from '../sink.ts'
 import { clientConfigOf } from './connection.ts'
 import { columnsOf, createTable } from './columns.ts'
@@ -129,6 +130,7 @@ async function openOn(pool: pg.Pool, config: TableSinkConfig, context: Connector
       try {
         return await withClient(pool, (client) => write(client, delivery, pieces))
       } catch (error) {
+        if (refusalIn(error)) throw error
         const { code, message } = error as { code?: string; message: string }
         // A column may have gone between the look at them and the write.
         if (code === UNDEFINED_COLUMN && (await withClient(pool, isChanged).catch(() => false))) return changed
