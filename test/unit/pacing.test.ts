@@ -1,12 +1,13 @@
 /** Long work of accounts: in short turns, one after the other, and with rests. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { threadCpuMs } from '../../services/control-plane/bounded-work.ts'
 import { pushedRecords } from '../../services/control-plane/ingest/pushed-records.ts'
 import { createPacer, UNPACED, type Pace } from '../../services/control-plane/pacing.ts'
 import { pageBytes, readJson } from '../../services/control-plane/stream-data/page-bytes.ts'
 import { shownBytes } from '../../services/control-plane/shown/bytes.ts'
-import { printValue, showValue } from '../../services/control-plane/shown/records.ts'
+import { parsedOf, printJson } from '../../services/control-plane/shown/print-json.ts'
+import { showValue } from '../../services/control-plane/shown/records.ts'
 import { frame } from '../../shared/model/framing.ts'
 
 /** By the thread's own time, as it is counted: the machine may be busy with something else. */
@@ -117,20 +118,38 @@ it('pages of megabytes, and pushes of a megabyte, hold a timer up for less than 
       ...[members, nested].flatMap((body) =>
         Array.from({ length: 8 }, () => pacer.during('pushes', (pace) => pushedRecords({ is } as never, body, pace))),
       ),
-      UNPACED.turns(16, () => printValue(framed, shownBytes()).length * MIB),
+      UNPACED.turns(16, () => printJson(showValue(framed, shownBytes())).length),
     ]),
   )
   expect(late).toBeLessThan(250)
 })
 
-it('a value is printed as it is shown, with its own digits', () => {
-  const values = ['{"a":[1,2.50,"é"]}', ' [1] ', 'no', '"\\ud800"', '[1e400]', `${'['.repeat(65)}1${']'.repeat(65)}`]
-  for (const text of values) {
-    const value = Buffer.from(frame(7, text))
-    const printed = Buffer.concat(printValue(value)).toString()
-    expect(JSON.parse(printed)).toEqual(JSON.parse(JSON.stringify(showValue(value))))
-  }
-  expect(Buffer.concat(printValue(null)).toString()).toBe('null')
-  expect(Buffer.concat(printValue(Buffer.from('{"a":2.50}'))).toString()).toContain('2.50')
-  expect(JSON.parse(Buffer.concat(printValue(Buffer.alloc(9000), { left: 10 })).toString())).toMatchObject({ json: null, truncated: true })
+describe('an answer with the JSON of records', () => {
+  const printed = (value: unknown) => String(printJson(value))
+
+  it('is printed without parsing it, with its own digits', () => {
+    const json = '{"a":[1,2.50,"é", 1e400]}'
+    for (const value of [Buffer.from(json), Buffer.from(frame(7, json))])
+      expect(printed([{ value: showValue(value) }, 'x'])).toBe(`[{"value":{"base64":"${value.toString('base64')}","json":${json}}},"x"]`)
+    for (const none of ['no', Buffer.from([0x22, 0xff, 0x22]), `${'['.repeat(65)}1${']'.repeat(65)}`, '\ufeff1'])
+      expect(JSON.parse(printed(showValue(Buffer.from(none as string))))).toMatchObject({ json: null })
+    expect(printed(showValue(null))).toBe('null')
+    expect(JSON.parse(printed(showValue(Buffer.alloc(9000), { left: 10 })))).toMatchObject({ json: null, truncated: true })
+  })
+
+  it('is the same where others print it', () => {
+    const values = ['[2.50]', '{}'].map((json) => showValue(Buffer.from(json)))
+    expect(JSON.stringify(values)).toBe(printed(values))
+    expect(parsedOf(values[1]!.json)).toEqual({})
+  })
+
+  it('holds the thread for no longer than copying it takes', () => {
+    const letters = Array.from({ length: 6 }, () => ({ value: showValue(Buffer.from(`[${'1,'.repeat(500_000)}1]`)) }))
+    const from = threadCpuMs()
+    expect(printed(letters).length).toBeGreaterThan(6 * MIB)
+    const ms = threadCpuMs() - from
+    const parsedFrom = threadCpuMs()
+    JSON.stringify(letters)
+    expect(ms).toBeLessThan((threadCpuMs() - parsedFrom) / 4)
+  })
 })

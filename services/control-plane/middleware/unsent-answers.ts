@@ -6,6 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Stream } from 'node:stream'
 import type { Context, Next } from 'koa'
 import type { Reply } from '../deps.ts'
+import { printJson } from '../shown/print-json.ts'
 import { ServiceError } from '../service-error.ts'
 
 /**
@@ -91,8 +92,8 @@ export function asSent(reply: Reply): Reply & { body?: string | Buffer } {
   const { body, headers } = reply
   if (body === undefined || body === null) return { ...reply, body: undefined }
   if (Buffer.isBuffer(body) || typeof body === 'string') return { ...reply, body }
-  const text = JSON.stringify(body)
+  const printed = printJson(body)
   // What waits is bytes: the text need not be kept beside them.
-  const sent = text.length < COUNTED_BYTES_MIN ? text : Buffer.from(text)
+  const sent = printed.length < COUNTED_BYTES_MIN || Buffer.isBuffer(printed) ? printed : Buffer.from(printed)
   return { ...reply, body: sent, headers: { 'Content-Type': 'application/json; charset=utf-8', ...headers } }
 }

@@ -1,9 +1,9 @@
 /** Keys, values and headers as the API shows them: all of their bytes in base64, and also as text or JSON if possible. */
-import { parseExactly } from '../../../shared/model/exact-json.ts'
 import { isUtf8 } from 'node:buffer'
 import { FRAMING_BYTES, isFramed } from '../../../shared/model/framing.ts'
 import { jsonDepth } from '../../../shared/model/json-text.ts'
 import { BEGINNING_BYTES, isRoomFor, textOf, type ShownBytes } from './bytes.ts'
+import { asPrinted } from './print-json.ts'
 
 export function showKey(key: Buffer | null, room?: ShownBytes) {
   if (key === null) return null
@@ -14,27 +14,14 @@ export function showKey(key: Buffer | null, room?: ShownBytes) {
 /** Deeper values are not shown as JSON, because they could crash a client that parses recursively. */
 const JSON_DEPTH_MAX = 64
 
-function isDeeperThan(value: unknown, most: number): boolean {
-  let level: unknown[] = [value]
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > most) return true
-    level = level.flatMap((each) => (typeof each === 'object' && each !== null ? Object.values(each) : []))
-  }
-  return false
-}
-
 /** What is behind the schema registry's prefix. */
 const bareOf = (value: Buffer): Buffer => (isFramed(value) ? value.subarray(FRAMING_BYTES) : value)
 
-/** The value as JSON; null where it is none, or too deep to be shown. */
+/** The value as JSON, as it is in the topic; null where it is none, or too deep to be shown. */
 function jsonIn(value: Buffer): unknown {
-  try {
-    const json = parseExactly(textOf(bareOf(value)) ?? '')
-    return isDeeperThan(json, JSON_DEPTH_MAX) ? null : json
-  } catch {
-    // Not JSON: only base64 is shown.
-    return null
-  }
+  const bare = bareOf(value)
+  const depth = isUtf8(bare) ? jsonDepth(bare) : -1
+  return depth < 0 || depth > JSON_DEPTH_MAX ? null : asPrinted(bare)
 }
 
 /** Makes JSON of a value of an Avro or Protobuf stream. Throws for one that it can't read. */
@@ -63,32 +50,13 @@ function fitting(value: Buffer, room?: ShownBytes, decode?: Decode): Buffer | un
 const showBeginning = (value: Buffer) => ({ base64: value.toString('base64', 0, BEGINNING_BYTES), json: null, truncated: true as const })
 
 /**
- * `json` is null if the value is not JSON, nor becomes it by `decode`. If `room` is given and too small, only the value's beginning is shown,
+ * For `printJson`. `json` is null if the value is not JSON, nor becomes it by `decode`. If `room` is given and too small, only the value's beginning is shown,
  * with `truncated`.
  */
 export function showValue(value: Buffer | null, room?: ShownBytes, decode?: Decode) {
   if (value === null) return null
   const json = fitting(value, room, decode)
   return json ? { base64: value.toString('base64'), json: jsonIn(json) } : showBeginning(value)
-}
-
-const NO_JSON = Buffer.from('null')
-
-/**
- * What `showValue` shows, as the bytes of an answer. JSON is copied as it is in the topic: parsing a megabyte of small values, to print it
- * again, takes a quarter of a second.
- */
-export function printValue(value: Buffer | null, room?: ShownBytes, decode?: Decode): Uint8Array[] {
-  if (value === null) return [NO_JSON]
-  const json = fitting(value, room, decode)
-  if (!json) return [Buffer.from(JSON.stringify(showBeginning(value)))]
-  const bare = bareOf(json)
-  const depth = isUtf8(bare) ? jsonDepth(bare) : -1
-  return [
-    Buffer.from(`{"base64":"${value.toString('base64')}","json":`),
-    depth < 0 || depth > JSON_DEPTH_MAX ? NO_JSON : bare,
-    Buffer.from('}'),
-  ]
 }
 
 export function showHeader([key, value]: [string, Buffer | null], room?: ShownBytes) {

@@ -1,6 +1,7 @@
 /** One client of server-sent events (WHATWG HTML, 9.2): frames, a heartbeat, and an end for a client that does not read. */
 import { PassThrough } from 'node:stream'
 import type { Listener } from '../../../shared/api/operation.ts'
+import { printJson } from '../shown/print-json.ts'
 
 /** Bytes that wait for a client; further events wait until it has read. */
 const WAITING_BYTES_MAX = 1 << 20
@@ -13,6 +14,17 @@ const LAST_WORDS_MS = 1000
 
 export type SseClient = { body: PassThrough; listener: Listener; close(): void }
 
+const HEARTBEAT = Buffer.from(': \n\n')
+const END = Buffer.from('\n\n')
+
+/** Line breaks are between the values of a record's JSON, never in them (RFC 8259 §7): spaces mean the same. */
+function onOneLine(data: unknown): Buffer {
+  const printed = printJson(data)
+  const bytes = Buffer.isBuffer(printed) ? printed : Buffer.from(printed)
+  for (let at = 0; at < bytes.length; at++) if (bytes[at] === 0x0a || bytes[at] === 0x0d) bytes[at] = 0x20
+  return bytes
+}
+
 /** `lastEventId`: as the client sent it. */
 export function openSseClient(lastEventId: string | undefined): SseClient {
   const body = new PassThrough({ highWaterMark: 64 << 10 })
@@ -24,9 +36,8 @@ export function openSseClient(lastEventId: string | undefined): SseClient {
   const waiting = (): number => body.writableLength + body.readableLength
   const isFull = (): boolean => waiting() > WAITING_BYTES_MAX
 
-  function write(text: string): boolean {
+  function write(bytes: Buffer): boolean {
     if (gone.signal.aborted || isFull()) return false
-    const bytes = Buffer.from(text)
     written += bytes.length
     body.write(bytes)
     return true
@@ -37,7 +48,7 @@ export function openSseClient(lastEventId: string | undefined): SseClient {
     unread = waiting() > 0 && read === readBefore ? unread + 1 : 0
     readBefore = read
     if (unread > UNREAD_HEARTBEATS_MAX) close()
-    else write(': \n\n')
+    else write(HEARTBEAT)
   }, HEARTBEAT_MS)
 
   function close(): void {
@@ -51,7 +62,7 @@ export function openSseClient(lastEventId: string | undefined): SseClient {
   body.once('close', close)
   body.on('error', close)
   // Headers leave with the first bytes, so that a client knows that it is connected.
-  write(': \n\n')
+  write(HEARTBEAT)
 
   return {
     body,
@@ -63,8 +74,8 @@ export function openSseClient(lastEventId: string | undefined): SseClient {
         while (isFull() && !gone.signal.aborted) await new Promise((resolve) => setTimeout(resolve, 100))
         return !gone.signal.aborted
       },
-      // JSON has no line breaks of its own, so the data is one line.
-      send: (event, data, id) => write(`event: ${event}\n${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`),
+      send: (event, data, id) =>
+        write(Buffer.concat([Buffer.from(`event: ${event}\n${id === undefined ? '' : `id: ${id}\n`}data: `), onOneLine(data), END])),
     },
   }
 }

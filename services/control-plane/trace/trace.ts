@@ -13,7 +13,7 @@ import type { Deps } from '../deps.ts'
 import type { Queryable } from '../store/database.ts'
 import { getBinary } from '../store/smartmodules.ts'
 import { shownBytes, type ShownBytes } from '../shown/bytes.ts'
-import { printValue, showHeader, showKey, showValue, type Decode } from '../shown/records.ts'
+import { showHeader, showKey, showValue, type Decode } from '../shown/records.ts'
 
 export type SourceRecord = { partition: number; offset: bigint; timestamp: bigint; record: KafkaRecord }
 export type Chain = Pick<PipelineDefinition, 'account_id' | 'pipeline_id' | 'steps'> & {
@@ -142,19 +142,6 @@ export const showPlaced = ({ partition, offset, timestamp, record }: SourceRecor
   offset: Number(offset),
   record: showRecord({ ...record, timestamp }, room, decode),
 })
-
-/** The same as the bytes of an answer. */
-export function printPlaced({ partition, offset, timestamp, record }: SourceRecord, room: ShownBytes, decode?: Decode): Uint8Array[] {
-  const { key, value, headers } = record
-  const beforeValue = { timestamp: showTime(timestamp), key: showKey(key, room) }
-  const printed = printValue(value, room, decode)
-  const behindValue = { headers: headers.map((header) => showHeader(header, room)) }
-  return [
-    Buffer.from(`{"partition":${partition},"offset":${offset},"record":${JSON.stringify(beforeValue).slice(0, -1)},"value":`),
-    ...printed,
-    Buffer.from(`,${JSON.stringify(behindValue).slice(1)}}`),
-  ]
-}
 
 /** Puts a trace together from its progress. */
 function createTrace() {

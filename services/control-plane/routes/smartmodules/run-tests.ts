@@ -4,6 +4,7 @@ import type { Trace } from '../../../../shared/api/operate.ts'
 import { isSameJson } from '../../../../shared/model/exact-json.ts'
 import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
 import { ServiceError, type Detail } from '../../service-error.ts'
+import { parsedOf } from '../../shown/print-json.ts'
 import { JSON_ENDS, traceThrough, type TraceDeps } from '../../trace/trace.ts'
 import { chainFaults } from '../../definitions/resolve-steps.ts'
 import { givenRecords, UNDEPLOYED } from './given-records.ts'
@@ -24,7 +25,7 @@ const shown = (value: unknown): string => {
 }
 
 const valuesOf = (traces: Trace[]): unknown[] =>
-  traces.flatMap(({ outputs }) => outputs.map(({ value }) => (value !== null && 'json' in value ? value.json : value)))
+  traces.flatMap(({ outputs }) => outputs.map(({ value }) => (value !== null && 'json' in value ? parsedOf(value.json) : value)))
 
 /** The first difference between what is made and what is expected. */
 function difference(path: string, made: unknown[], expected: unknown[]): Detail[] {

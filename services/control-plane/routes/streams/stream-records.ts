@@ -4,6 +4,7 @@ import type { StreamPlace } from '../../../../shared/api/pipelines.ts'
 import { openValueDecoder } from '../../../../shared/registry/codecs.ts'
 import type { Cluster, TopicLayout } from '../../../../shared/kafka/cluster.ts'
 import { shownBytes } from '../../shown/bytes.ts'
+import { printJson } from '../../shown/print-json.ts'
 import type { Decode } from '../../shown/records.ts'
 import type { Pace } from '../../pacing.ts'
 import { invalidRequest } from '../../service-error.ts'
@@ -11,7 +12,7 @@ import { encodeCursor } from '../../stream-data/cursor.ts'
 import type { Spans } from '../../trace/choose-records.ts'
 import { bytesOf } from '../../trace/source-records.ts'
 import { recordsOf, type CursorEdge } from '../../trace/stream-records.ts'
-import { printPlaced, type SourceRecord } from '../../trace/trace.ts'
+import { showPlaced, type SourceRecord } from '../../trace/trace.ts'
 import { withDeadline } from '../../with-deadline.ts'
 import { operation } from '../operation.ts'
 import { activeStream, JSON_TYPE } from './stream-data.ts'
@@ -91,7 +92,7 @@ async function printed(
   await pace.turns(records.length, (index) => {
     const source = records[index]!
     if (index > 0) parts.push(COMMA)
-    parts.push(...printPlaced(source, room, decode))
+    parts.push(Buffer.from(printJson(showPlaced(source, room, decode))))
     return bytesOf(source)
   })
   const behind = JSON.stringify(around)
