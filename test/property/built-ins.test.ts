@@ -176,10 +176,12 @@ describe('dps/map-fields', () => {
     const names = ['old', 'new', 'gone', 'fixed', 'up', 'low', 'trim', 'other', 'ünïcode']
     // The SmartModule's case tables are of Unicode 13, this Node's are newer: only letters that both know.
     const letters = fc.string({ unit: fc.constantFrom(...'aAzZ09 "\\\n/éÉßñÑøØžŽαΩσДяİıǆﬁ漢🎉'.match(/./gsu)!), maxLength: 20 })
+    const spaces = fc.string({ unit: fc.constantFrom(...' \t\u00a0\u2003\u3000\ufeffx'), maxLength: 12 })
     const object = fc.dictionary(
       fc.constantFrom(...names),
       fc.oneof(
         letters,
+        spaces,
         fc.integer(),
         json.filter((value) => typeof value !== 'string'),
       ),

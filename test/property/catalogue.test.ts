@@ -149,5 +149,16 @@ describe('explode, flatten and parse', () => {
     expect(byValue.length).toBe(values.size * 80)
     expect(values.size).toBeGreaterThan(8)
     expect(await kept({ by: 'n' })).toEqual(byValue)
+    // A text is the same one however it is written.
+    const byText = await openTestChain([{ name: 'dps/sample', config: { share: 0.5, by: 't' } }])
+    for (const [plain, escaped] of [
+      ['abc', '\\u0061bc'],
+      ['a/b', 'a\\/b'],
+      ['k2', '\\u006b2'],
+      ['é', '\\u00e9'],
+    ]) {
+      const { values } = await byText.run([`{"t":"${plain}"}`, `{"t":"${escaped}"}`])
+      expect([0, 2]).toContain(values.length)
+    }
   })
 })

@@ -45,10 +45,12 @@ const records = fc.dictionary(name, types, { minKeys: 1 }).chain((fields) =>
 const names = fc.uniqueArray(name, { maxLength: 2 })
 const config = fc.record(
   {
-    rename: fc.oneof(
-      fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.constantFrom('a', 'b', 'c', 'd'), { maxKeys: 3 }),
-      fc.dictionary(fc.constantFrom('a.b', 'a.c'), fc.constantFrom('a.b', 'a.c', 'a.d'), { maxKeys: 2 }),
-    ),
+    rename: fc
+      .oneof(
+        fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.constantFrom('a', 'b', 'c', 'd'), { maxKeys: 3 }),
+        fc.dictionary(fc.constantFrom('a.b', 'a.c'), fc.constantFrom('a.b', 'a.c', 'a.d'), { maxKeys: 2 }),
+      )
+      .filter((names) => new Set(Object.values(names)).size === Object.keys(names).length),
     drop: names,
     set: fc.dictionary(fc.oneof(name, fc.constantFrom('a.d', 'e.f')), fc.constantFrom<unknown>(1, 0.5, 'x', false, null, {}, [1]), {
       maxKeys: 2,

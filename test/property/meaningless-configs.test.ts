@@ -17,6 +17,8 @@ describe('a config that means nothing', () => {
     ['filter', { field: 'a', operator: 'in', value: [1, [2]] }, `config.value.1${NO_OBJECTS}`],
     ['filter', { field: 'a', operator: 'exists', value: 'no' }, 'config.value must be true or false for exists'],
     ['filter', { expression: 'true', value: 1 }, 'config.expression stands alone: leave field, operator and value out'],
+    ['map-fields', { rename: { a: 'x', b: 'x' } }, 'config.rename.b must be another name: a becomes x too'],
+    ['map-fields', { rename: { 'a.b': 'a.x', 'a.c': 'a.x' } }, 'config.rename.a.c must be another name: a.b becomes a.x too'],
     ['cast', { fields: { a: { type: 'date', format: 'DD.MM' } } }, 'config.fields.a.format has no year: YYYY'],
     ['timestamp', { field: 'a', format: 'HH:mm' }, 'config.format has no year: YYYY'],
     ['lookup', { field: 'a', into: 'b', table: { x: 1 }, default: 0, on_missing: 'fail' }, 'config.default is for on_missing null alone'],

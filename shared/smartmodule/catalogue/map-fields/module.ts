@@ -41,12 +41,15 @@ export function init(config: Config): void {
   const rename = config.get('rename')
   if (rename.kind == Kind.Object) {
     const members = new Members(rename.start, rename.end)
+    const names = new Map<string, string>()
     while (members.next()) {
       const key = members.name
       if (kindAt(members.start) != Kind.String) problem = 'config.rename.' + key + ' must be a field name'
       else {
         const to = textOf(members.start, members.end)
         if (parentOf(to) != parentOf(key)) problem = 'config.rename.' + key + ' must stay in the same object: ' + to + ' is elsewhere'
+        if (names.has(to)) problem = 'config.rename.' + key + ' must be another name: ' + names.get(to) + ' becomes ' + to + ' too'
+        names.set(to, key)
         renameAt(key, to)
       }
     }
@@ -130,7 +133,8 @@ function writeValue(node: Node, start: usize, end: usize, writer: Writer): void 
   let stop = end - 1
   if (!isPlain(p, stop)) {
     let text = textOf(start, end)
-    if (node.trim) text = text.trim()
+    // Its `trim()` stops half-way through the white space in front.
+    if (node.trim) text = text.trimStart().trimEnd()
     if (node.upper) text = text.toUpperCase()
     if (node.lower) text = text.toLowerCase()
     writer.text(text)

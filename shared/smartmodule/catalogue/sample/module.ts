@@ -1,5 +1,5 @@
 /** dps/sample: keeps a share of the records: by their place, or all or none of those with one value. The same ones on every run. */
-import { Config, Kind, Path, Record, numberOf, textOf } from 'dps'
+import { Config, Kind, Path, Record, Writer, numberOf, textOf, unescape } from 'dps'
 
 let path: Path | null = null
 /** Of 2^32 hashes, those below are kept. */
@@ -15,7 +15,18 @@ export function init(config: Config): void {
 }
 
 let hash: u64 = 0
+const text = new Writer()
 function mix(byte: u64): void { hash = (hash ^ byte) * 0x100000001b3 }
+
+/** A text and its quotes: the same one may be written with escapes or without. */
+function mixText(start: usize, end: usize): void {
+  text.clear()
+  text.room(end - start)
+  const stop = unescape(start + 1, end - 1, text.at)
+  mix(34)
+  for (let p = text.at; p < stop; p++) mix(load<u8>(p))
+  mix(34)
+}
 
 /** FNV-1a, and the finaliser of SplitMix64, because neighbouring offsets differ in a few bits alone. */
 function finished(): u64 {
@@ -32,7 +43,8 @@ export function filter(record: Record): bool {
     for (let i = 0; i < 32; i += 8) mix((record.partition >> i) & 255)
   } else {
     const slice = record.find(path!)
-    if (slice.kind != Kind.Missing) for (let p = slice.start; p < slice.end; p++) mix(load<u8>(p))
+    if (slice.kind == Kind.String) mixText(slice.start, slice.end)
+    else if (slice.kind != Kind.Missing) for (let p = slice.start; p < slice.end; p++) mix(load<u8>(p))
   }
   return finished() < limit
 }
