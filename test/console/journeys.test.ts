@@ -196,7 +196,10 @@ describe.skipIf(!hasBrowser)('with a browser alone', () => {
       await page.getByRole('button', { name: 'Save as the next revision' }).click()
       // The button is disabled from the click on: what is saved is known from the API alone.
       await eventually('the change is saved', async () => {
-        const { body } = await client.call<{ pipelines: { name: string; revision: number }[] }>('GET', '/v1/pipelines?page_size=100')
+        const { body } = await client.call<{ pipelines: { name: string; revision: number }[] }>(
+          'GET',
+          '/v1/pipelines?page_size=100&sort=-created_at',
+        )
         return body.pipelines.some((each) => each.name === `${name}-pipeline` && each.revision === 2)
       })
       await page.getByText('Saved as revision 2').waitFor()
@@ -245,6 +248,7 @@ describe.skipIf(!hasBrowser)('a record that fails', () => {
         const { body } = await client.call<{ tasks: { revision: number }[] }>('GET', `/v1/pipelines/${id}/status`)
         return body.tasks.every(({ revision }) => revision === 2)
       })
+      await page.locator('.fix td .badge').first().waitFor({ state: 'detached' })
       await page.getByRole('button', { name: 'Count what a redrive takes' }).click()
       await page.getByRole('button', { name: 'Redrive 2' }).click()
       await page.getByText('2 of 2 delivered').waitFor()

@@ -21,7 +21,9 @@ afterAll(() => browser?.close())
 const inConsole = (work: (tab: Tab) => Promise<void>) => inConsoleOf(browser, accountId, work)
 const at = (path: string) => `${service().apiUrl}/console/${path}`
 const streamNames = async () =>
-  (await client.call<{ streams: { name: string }[] }>('GET', '/v1/streams?page_size=100')).body.streams.map(({ name }) => name)
+  (await client.call<{ streams: { name: string }[] }>('GET', '/v1/streams?page_size=100&sort=-created_at')).body.streams.map(
+    ({ name }) => name,
+  )
 
 describe.skipIf(!hasBrowser)('a stream', () => {
   it('is made, followed with each record once and every digit, and deleted', async () => {
@@ -177,7 +179,7 @@ describe.skipIf(!hasBrowser)('the first pipeline', () => {
       const shown = async () => Number(/(\d+) in/.exec((await page.locator('.equation').textContent()) ?? '')?.[1] ?? 0)
       await eventually('it counts', async () => (await shown()) > 10)
     })
-    const { body } = await client.call<{ pipelines: { id: string; name: string }[] }>('GET', '/v1/pipelines?page_size=100')
+    const { body } = await client.call<{ pipelines: { id: string; name: string }[] }>('GET', '/v1/pipelines?page_size=100&sort=-created_at')
     const made = body.pipelines.filter((each) => each.name.startsWith(name))
     expect(made.map((each) => each.name).toSorted()).toEqual([`${name}-generator`, `${name}-pipeline`])
     for (const { id } of made) await client.call('DELETE', `/v1/pipelines/${id}`)
