@@ -252,6 +252,7 @@ export const planPipelineContract = contract({
   scope: 'pipelines:write',
   isUnaudited: true,
   mayConflict: true,
+  isConditional: true,
   request: { params: IdParams, body: Changeable.meta({ id: 'PipelinePlanRequest' }) },
   responses: {
     200: z.object({
