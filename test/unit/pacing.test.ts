@@ -128,8 +128,9 @@ describe('an answer with the JSON of records', () => {
   const printed = (value: unknown) => String(printJson(value))
 
   it('is printed without parsing it, with its own digits', () => {
-    const json = '{"a":[1,2.50,"é", 1e400]}'
-    for (const value of [Buffer.from(json), Buffer.from(frame(7, json))])
+    const texts = ['{"a":[1,2.50,"é", 1e400]}', '{"a":[1,2.50,"é"]}', ' [1] ', '"\\ud800"', '[1e400]']
+    const values = texts.flatMap((json) => [Buffer.from(json), Buffer.from(frame(7, json))].map((value) => [json, value] as const))
+    for (const [json, value] of values)
       expect(printed([{ value: showValue(value) }, 'x'])).toBe(`[{"value":{"base64":"${value.toString('base64')}","json":${json}}},"x"]`)
     for (const none of ['no', Buffer.from([0x22, 0xff, 0x22]), `${'['.repeat(65)}1${']'.repeat(65)}`, '\ufeff1'])
       expect(JSON.parse(printed(showValue(Buffer.from(none as string))))).toMatchObject({ json: null })

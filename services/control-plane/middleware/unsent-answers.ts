@@ -92,8 +92,5 @@ export function asSent(reply: Reply): Reply & { body?: string | Buffer } {
   const { body, headers } = reply
   if (body === undefined || body === null) return { ...reply, body: undefined }
   if (Buffer.isBuffer(body) || typeof body === 'string') return { ...reply, body }
-  const printed = printJson(body)
-  // What waits is bytes: the text need not be kept beside them.
-  const sent = printed.length < COUNTED_BYTES_MIN || Buffer.isBuffer(printed) ? printed : Buffer.from(printed)
-  return { ...reply, body: sent, headers: { 'Content-Type': 'application/json; charset=utf-8', ...headers } }
+  return { ...reply, body: printJson(body), headers: { 'Content-Type': 'application/json; charset=utf-8', ...headers } }
 }

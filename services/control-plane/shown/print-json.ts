@@ -24,8 +24,8 @@ export const asPrinted = (bytes: Uint8Array): Printed => ({
 export const parsedOf = (value: unknown): unknown =>
   typeof value === 'object' && value !== null && 'toJSON' in value ? (value as Printed).toJSON() : value
 
-/** Like `JSON.stringify`, for values with parts that are `asPrinted`. */
-export function printJson(value: unknown): string | Buffer<ArrayBuffer> {
+/** The bytes of what `JSON.stringify` makes, for values with parts that are `asPrinted`. */
+export function printJson(value: unknown): Buffer {
   const outer = leftOut
   const own = (leftOut = { mark: randomUUID(), bytes: [] as Uint8Array[] })
   let text: string
@@ -34,7 +34,7 @@ export function printJson(value: unknown): string | Buffer<ArrayBuffer> {
   } finally {
     leftOut = outer
   }
-  if (own.bytes.length === 0) return text
+  if (own.bytes.length === 0) return Buffer.from(text)
   const [first = '', ...more] = text.split(`"${own.mark}"`)
   return Buffer.concat([Buffer.from(first), ...more.flatMap((each, index) => [own.bytes[index]!, Buffer.from(each)])])
 }

@@ -19,8 +19,7 @@ const END = Buffer.from('\n\n')
 
 /** Line breaks are between the values of a record's JSON, never in them (RFC 8259 §7): spaces mean the same. */
 function onOneLine(data: unknown): Buffer {
-  const printed = printJson(data)
-  const bytes = Buffer.isBuffer(printed) ? printed : Buffer.from(printed)
+  const bytes = printJson(data)
   for (let at = 0; at < bytes.length; at++) if (bytes[at] === 0x0a || bytes[at] === 0x0d) bytes[at] = 0x20
   return bytes
 }

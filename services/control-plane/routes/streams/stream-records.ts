@@ -92,7 +92,7 @@ async function printed(
   await pace.turns(records.length, (index) => {
     const source = records[index]!
     if (index > 0) parts.push(COMMA)
-    parts.push(Buffer.from(printJson(showPlaced(source, room, decode))))
+    parts.push(printJson(showPlaced(source, room, decode)))
     return bytesOf(source)
   })
   const behind = JSON.stringify(around)

@@ -133,7 +133,7 @@ function writeValue(node: Node, start: usize, end: usize, writer: Writer): void 
   let stop = end - 1
   if (!isPlain(p, stop)) {
     let text = textOf(start, end)
-    // Its `trim()` stops half-way through the white space in front.
+    // AssemblyScript's `trim()` stops half-way through the white space in front.
     if (node.trim) text = text.trimStart().trimEnd()
     if (node.upper) text = text.toUpperCase()
     if (node.lower) text = text.toLowerCase()
