@@ -1,5 +1,5 @@
 /** Why a task's work was interrupted, as one value: what threw it says what happened, `member/run-assignments.ts` alone decides what follows. */
-import { ConfigRefused } from '../../shared/connectors/connector.ts'
+import { refusalIn } from '../../shared/connectors/refusal.ts'
 import { KafkaError } from '../../shared/kafka/kafka-error.ts'
 import { isRetriable } from '../../shared/kafka/wire/error-codes.ts'
 
@@ -56,7 +56,7 @@ const NETWORK_CODE = /^(PLT_KFK_(NETWORK|TIMEOUT|MULTIPLE|UNEXPECTED_CORRELATION
 /** What an error of any origin means for the task. */
 export function interruptionOf(error: unknown): Interruption {
   if (error instanceof Interrupted) return error.interruption
-  if (error instanceof ConfigRefused) return { kind: 'failed' }
+  if (refusalIn(error)) return { kind: 'failed' }
   if (error instanceof KafkaError) return { kind: isRetriable(error.code) ? 'brokers_away' : 'unknown' }
   const code = typeof error === 'object' && error !== null ? (error as { code?: unknown }).code : undefined
   return { kind: typeof code === 'string' && NETWORK_CODE.test(code) ? 'brokers_away' : 'unknown' }

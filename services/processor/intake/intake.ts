@@ -146,6 +146,5 @@ export function startIntake(options: IntakeOptions): Task {
 
 /** What a source throws is no fault of the service: it is away, or its driver surprised us, unless it refuses its config. */
 function asAway(error: unknown): never {
-  const refusal = refusalIn(error)
-  throw refusal ? new ConfigRefused(refusal.message) : new Interrupted('source_away', `the source: ${reasonOf(error)}`)
+  throw refusalIn(error) ?? new Interrupted('source_away', `the source: ${reasonOf(error)}`)
 }

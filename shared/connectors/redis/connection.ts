@@ -2,7 +2,8 @@
 import { reasonOf } from '../../errors/reason-of.ts'
 import { Redis } from 'ioredis'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
-import { addressGuardOf, AddressRefused } from '../address-guard.ts'
+import { addressGuardOf } from '../address-guard.ts'
+import { refusalIn } from '../refusal.ts'
 import type { RedisPlace } from './connector.ts'
 
 const CONNECT_LIMIT_MS = 5000
@@ -22,7 +23,7 @@ export const isAnswer = (error: unknown): error is Error => error instanceof Err
 export function failureOf(error: unknown, context: ConnectorContext): Error {
   if (error instanceof ConfigRefused) return error
   const message = context.mask(messageOf(error))
-  if (error instanceof AddressRefused) return new ConfigRefused(message)
+  if (refusalIn(error)) return new ConfigRefused(message)
   return isAnswer(error) && FINAL.test(error.message) ? new ConfigRefused(`Redis refuses: ${message}`) : new Error(`Redis: ${message}`)
 }
 
