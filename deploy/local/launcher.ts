@@ -51,6 +51,9 @@ export type LaunchOptions = StackOptions & {
   onChange?: () => void
 }
 
+/** A first start compiles the built-in SmartModules, which takes a slow machine more than a minute. */
+const UP_MS = 300_000
+
 const healthy = (url: string) => async (): Promise<boolean> => (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(3000) })).ok
 
 /** If the bucket is a folder, pipelines name the folder themselves; the services only need to allow it. */
@@ -115,7 +118,7 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
       const first = await start()
       const service = superviseService(name, first, start, say, onChange)
       services.unshift(service)
-      await waitUntilUp(first, healthy(`http://127.0.0.1:${metricsPort}`), 90_000)
+      await waitUntilUp(first, healthy(`http://127.0.0.1:${metricsPort}`), UP_MS)
       metricsUrls.push(`http://127.0.0.1:${metricsPort}/metrics`)
       return service
     }

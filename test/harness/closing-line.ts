@@ -4,11 +4,16 @@ import type { Reporter, TestModule } from 'vitest/node'
 const LAST_LINES = 12
 const COLOURS = new RegExp(`${String.fromCharCode(27)}\\[[\\d;]*m`, 'g')
 
-/** Shortens an error's message: a log quoted in it is long, and its end says why it failed. */
-function inShort(errors: readonly { message?: string }[] = []): string {
-  const lines = (errors[0]?.message ?? 'no error').replaceAll(COLOURS, '').split('\n')
+const DIFF_LINES = 40
+
+const linesOf = (text: string): string[] => text.replaceAll(COLOURS, '').split('\n')
+
+/** Shortens an error's message: a log quoted in it is long, and its end says why it failed. What was found in place of what is shown. */
+function inShort(errors: readonly { message?: string; diff?: string }[] = []): string {
+  const lines = linesOf(errors[0]?.message ?? 'no error')
   const kept = lines.length > LAST_LINES + 1 ? [lines[0], '…', ...lines.slice(-LAST_LINES)] : lines
-  return kept.map((line) => `  ${line}`).join('\n')
+  const diff = linesOf(errors[0]?.diff ?? '').filter((line) => /^[+-] /.test(line))
+  return [...kept, ...diff.slice(0, DIFF_LINES)].map((line) => `  ${line}`).join('\n')
 }
 
 export default class ClosingLine implements Reporter {

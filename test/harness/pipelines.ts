@@ -96,14 +96,23 @@ export async function write(client: Client, streamId: string, records: unknown[]
 
 export type Page = {
   data: Record<string, unknown>[]
-  pagination: { total: number; page: number; limit: number; next_cursor?: string; has_more?: true; undecodable?: unknown[] }
+  pagination: {
+    total: number
+    page: number
+    limit: number
+    next_cursor?: string
+    has_more?: true
+    approximate?: true
+    undecodable?: unknown[]
+  }
 }
 
 export async function waitForTotal(client: Client, streamId: string, total: number): Promise<void> {
-  await eventually(
-    `stream ${streamId} has ${total} records`,
-    async () => (await client.call<Page>('GET', `/v1/streams/${streamId}/data?limit=1`)).body.pagination.total >= total,
-  ).catch(async (error: unknown) => {
+  await eventually(`stream ${streamId} has ${total} records`, async () => {
+    const { pagination } = (await client.call<Page>('GET', `/v1/streams/${streamId}/data?limit=1`)).body
+    // An estimate counts offsets, also those of transactions that are still open.
+    return pagination.total >= total && !pagination.approximate
+  }).catch(async (error: unknown) => {
     throw new Error(`${reasonOf(error)}\n${await showMade()}`, { cause: error })
   })
 }

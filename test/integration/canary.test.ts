@@ -218,6 +218,10 @@ describe('a canary with a share', () => {
     const passing = numbers(0, 6).find(({ n }) => isIts(n))!
     await write(client, from.id, [passing])
     await waitForTotal(client, to.id, 31)
+    type Explained = { handled: boolean; revision: number; outcome: string; uncertain?: string; steps: { version: string }[] }
+    const explained = async (offset: number) =>
+      (await client.call<Explained>('GET', `/v1/pipelines/${id}/explain?partition=0&offset=${offset}`)).body
+    await eventually('the record is committed', async () => (await explained(30)).handled)
     await write(client, from.id, numbers(1000, 199))
     await eventually('it is rolled back', async () => (await canaryOf(id)).status === 'rolled_back', 30_000)
     expect((await canaryOf(id)).status_reason).toMatch(/^was taken off by a task: |^failed \d+ of \d+ records /)
@@ -226,9 +230,6 @@ describe('a canary with a share', () => {
     const out = await outOf(to.id)
     for (const { n } of numbers(1000, 199)) expect(out.get(n)).toBe(`${n + 1}.0`)
     expect((await client.call('POST', `/v1/pipelines/${id}/canary/promote`)).status).toBe(409)
-    type Explained = { revision: number; outcome: string; uncertain?: string; steps: { version: string }[] }
-    const explained = async (offset: number) =>
-      (await client.call<Explained>('GET', `/v1/pipelines/${id}/explain?partition=0&offset=${offset}`)).body
     // It would have had a dead letter, or taken the canary off: the running version handled it.
     const failing = await explained(31 + numbers(1000, 199).findIndex(({ n }) => isIts(n)))
     expect([failing.outcome, failing.steps[0]!.version, failing.uncertain]).toEqual(['delivered', '1.0.0', undefined])

@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { z } from 'zod'
 import { compileCached } from '../compile-cache.ts'
 
@@ -36,12 +37,17 @@ export const BUILT_INS: readonly BuiltIn[] = BUILT_IN_NAMES.map((name) => ({
   ...About.parse(JSON.parse(readFileSync(join(import.meta.dirname, name, 'module.json'), 'utf8'))),
 }))
 
-/** The built-ins with their compiled binaries; the first call compiles them, later ones read the cache. */
-export async function builtInSmartModules(cacheFolder: string): Promise<(BuiltIn & { binary: Uint8Array<ArrayBuffer> })[]> {
-  return Promise.all(
-    BUILT_INS.map(async (builtIn) => ({
-      ...builtIn,
-      binary: await compileCached(join(import.meta.dirname, builtIn.name.slice('dps/'.length), 'module.ts'), 'smartmodule', cacheFolder),
-    })),
-  )
+/** The built-ins with their compiled binaries; the first call compiles them, for half a minute or more, later ones read the cache. */
+export async function builtInSmartModules(
+  cacheFolder: string,
+  builtIns = BUILT_INS,
+): Promise<(BuiltIn & { binary: Uint8Array<ArrayBuffer> })[]> {
+  const found: (BuiltIn & { binary: Uint8Array<ArrayBuffer> })[] = []
+  for (const builtIn of builtIns) {
+    const source = join(import.meta.dirname, builtIn.name.slice('dps/'.length), 'module.ts')
+    found.push({ ...builtIn, binary: await compileCached(source, 'smartmodule', cacheFolder) })
+    // The compiler holds the thread for seconds a module: all of them in one turn would look like a process that stands still.
+    await setImmediate()
+  }
+  return found
 }
