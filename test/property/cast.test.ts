@@ -61,6 +61,12 @@ describe('a number', () => {
     ])
     expect(await cast({ type: 'integer', thousands: ' ' }, '1 000 000', '10 00')).toEqual(['1000000', failed])
     expect(await cast({ type: 'integer', thousands: '.' }, '1.000')).toEqual(['1000'])
+    // French and Swiss files separate groups by spaces that do not break, or by a typographic apostrophe.
+    for (const thousands of ['\u00a0', '\u202f', '’'])
+      expect(
+        await cast({ type: 'decimal', decimal_point: ',', thousands }, `1${thousands}234${thousands}567,5`, '1 234', `1${thousands}23`),
+      ).toEqual(['1234567.5', failed, failed])
+    expect(await cast({ type: 'integer', thousands: '\u00a0' }, '1\u00a1234', '1\u202f234', '1\u00a0')).toEqual([failed, failed, failed])
   })
 
   it('is the one that JavaScript reads', async () => {
@@ -241,6 +247,8 @@ describe('a config', () => {
     [{ 'a.b': { type: 'integer', on_empty: 'absent' } }, /only top-level fields can become absent/],
     [{ a: { type: 'decimal', decimal_point: ',', thousands: ',' } }, /must differ/],
     [{ a: { type: 'decimal', thousands: '00' } }, /one character/],
+    [{ a: { type: 'decimal', thousands: '😀' } }, /one character/],
+    [{ a: { type: 'decimal', decimal_point: '٫' } }, /one ASCII character/],
     [{ a: { type: 'integer', on_empty: 'zero' } }, /on_empty must be one of/],
     [{ a: { type: 'integer', tpye: 'x' } }, /tpye is not an option/],
     [{ a: { type: 'date', format: "''" } }, /format is empty/],

@@ -23,8 +23,10 @@ class Field {
   /** The format's tokens (`tokensOf`). */
   tokens: i32[] = []
   decimalPoint: u32 = 46
-  /** Left out between digits; 0 for none. */
+  /** Left out between digits: the character's UTF-8 bytes, the first one lowest; 0 for none. */
   thousands: u32 = 0
+  /** How many bytes these are. */
+  thousandsSize: u32 = 0
   yes: ArrayBuffer[] = []
   no: ArrayBuffer[] = []
   constructor(name: string) {
@@ -64,8 +66,28 @@ function lowered(text: string): ArrayBuffer {
   return bytes
 }
 
+/** The text's only character; 0 where there is none, several, or half of one. */
 function one(text: string): u32 {
-  return text.length == 1 ? text.charCodeAt(0) : 0
+  if (text.length != 1) return 0
+  const c: u32 = text.charCodeAt(0)
+  return c >= 0xd800 && c <= 0xdfff ? 0 : c
+}
+
+/** Sets what is left out between digits. */
+function separateBy(field: Field, character: string): void {
+  const bytes = String.UTF8.encode(character)
+  field.thousandsSize = bytes.byteLength
+  field.thousands = 0
+  for (let i = 0; i < bytes.byteLength; i++) field.thousands |= (load<u8>(changetype<usize>(bytes) + i) as u32) << (i * 8)
+}
+
+/** Whether what is left out between digits is here. */
+@inline
+function isThousands(field: Field, p: usize, end: usize): bool {
+  const size = field.thousandsSize
+  if (size == 0 || load<u8>(p) != (field.thousands as u8) || end - p < size) return false
+  for (let i: u32 = 1; i < size; i++) if (load<u8>(p + i) != ((field.thousands >> (i * 8)) as u8)) return false
+  return true
 }
 
 /** Reads one option of a field. */
@@ -95,8 +117,10 @@ function readOption(field: Field, name: string, start: usize, end: usize): void 
   else if (name == 'decimal_point' || name == 'thousands') {
     const character = one(text)
     const isDigit = character - 48 < 10
-    if (character == 0 || character > 127 || isDigit || character == 43 || character == 45) problem = where + ' must be one character, and no digit or sign'
-    else if (name == 'thousands') field.thousands = character
+    const isAscii = character < 128
+    if (character == 0 || isDigit || character == 43 || character == 45 || (!isAscii && name == 'decimal_point'))
+      problem = where + ' must be one ' + (name == 'decimal_point' ? 'ASCII ' : '') + 'character, and no digit or sign'
+    else if (name == 'thousands') separateBy(field, text)
     else field.decimalPoint = character
   } else problem = where + ' is not an option'
 }
@@ -175,9 +199,10 @@ function putNumber(field: Field, p: usize, end: usize, writer: Writer): bool {
         isZero = false
         writer.byte(c)
       }
-    } else if (c == field.thousands && c != 0) {
+    } else if (isThousands(field, p, end)) {
       if (count == 0 || (group >= 0 ? group != 3 : count > 3)) return false
       group = 0
+      p += field.thousandsSize - 1
     } else break
   }
   if (group >= 0 && group != 3) return false

@@ -258,12 +258,12 @@ export function partOf(part: Part, value: Value, zone: Value | null): Value {
   if (value.kind != K.Timestamp || (zone !== null && zone.kind != K.String)) return noOverload('get', value, zone)
   let offset = 0
   if (zone !== null) {
-    let name = stringOf(zone)
+    const name = stringOf(zone)
     if (name != 'UTC' && name != 'Z') {
-      if (!name.startsWith('-') && !name.startsWith('+')) name = '+' + name
+      const signed = name.startsWith('-') || name.startsWith('+') ? name : '+' + name
       at = 0
-      offset = zoneAt(name)
-      if (offset == NO_ZONE || at != name.length)
+      offset = zoneAt(signed)
+      if (offset == NO_ZONE || at != signed.length)
         return fail('the time zone ' + name.substr(0, 100) + ' is not known: give UTC or an offset such as +02:00')
     }
   }

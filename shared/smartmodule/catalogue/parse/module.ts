@@ -22,7 +22,7 @@ export function init(config: Config): void {
   const given = config.get('separator')
   if (given.kind == Kind.String) {
     const shown = textOf(given.start, given.end)
-    if (shown.length != 1 || shown.charCodeAt(0) > 127 || shown == '"' || shown == '=') config.refuse('config.separator must be one character, and not " or =')
+    if (shown.length != 1 || shown.charCodeAt(0) > 127 || shown == '"' || shown == '=') config.refuse('config.separator must be one ASCII character, and not " or =')
     else separator = shown.charCodeAt(0)
   }
   keepsText = config.textOr('on_failure', '') == 'keep'
