@@ -42,7 +42,8 @@ it('a plug-in’s request is answered though its chain was moved to another lane
     inputs: createBufferPool(1 << 20),
     count: 1,
     kernel: await WebAssembly.compile(await kernelBinary(cacheFolder())),
-    callTimeoutMs: 500,
+    // Far more than `slow-start` takes on a slow machine; a chain is set apart long before.
+    callTimeoutMs: 10_000,
     now: Date.now,
     onLost: (reason) => lost.push(reason),
     onStuck: () => {},
