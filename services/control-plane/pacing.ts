@@ -3,12 +3,10 @@
  * whose requests took long waits for several times as long before its next one begins. Only turns of several milliseconds count, so that
  * ordinary requests neither wait nor are measured for more than a microsecond.
  */
-import { setImmediate } from 'node:timers/promises'
 import { threadCpuMs } from './bounded-work.ts'
 import { ServiceError } from './service-error.ts'
+import { nextTurn, TURN_MS } from './turns.ts'
 
-/** A turn ends after this long; one that took longer than that counts. */
-const TURN_MS = 4
 /** Between two looks at the clock: so many steps, or so many bytes of them. */
 const LOOK_STEPS = 32
 const LOOK_BYTES = 64 << 10
@@ -44,10 +42,6 @@ export function createRests(times: number): Rests {
 /** Long work of one request. `step` returns how many bytes it has looked at, which say how long it took before the clock does. */
 export type Pace = { turns(count: number, step: (index: number) => number): Promise<void> }
 
-let slot: Promise<void> = Promise.resolve()
-/** A turn of the event loop that no other long work has, so that however much there is, each turn of the loop has one piece of it. */
-const nextSlot = (): Promise<void> => (slot = slot.then(() => setImmediate()))
-
 /** Runs the steps in turns; `onTurn` gets how long a turn took, of the thread's own time, where that was long. */
 async function paced(count: number, step: (index: number) => number, onTurn: (ms: number) => void): Promise<void> {
   let index = 0
@@ -66,7 +60,7 @@ async function paced(count: number, step: (index: number) => number, onTurn: (ms
       if (performance.now() - from >= TURN_MS) onTurn(threadCpuMs() - cpuFrom)
     }
     if (index >= count) return
-    await nextSlot()
+    await nextTurn()
   }
 }
 

@@ -1,9 +1,15 @@
 /** Runs long work in short turns, so that the event loop is never blocked for long. */
 import { setImmediate } from 'node:timers/promises'
 
-const TURN_MS = 4
+/** A turn ends after this long. */
+export const TURN_MS = 4
 /** Steps between two checks of the clock. */
-const LOOK_STEPS = 32
+const LOOK_STEPS = 4
+
+let last: Promise<void> = Promise.resolve()
+
+/** A turn of the event loop that no other long work has: however much of it there is, each turn of the loop has one piece. */
+export const nextTurn = (): Promise<void> => (last = last.then(() => setImmediate()))
 
 /** Runs `step` for each index from 0 on, yielding to the event loop in between. Stops early when a step returns false. */
 export async function turns(count: number, step: (index: number) => boolean | void): Promise<void> {
@@ -11,7 +17,7 @@ export async function turns(count: number, step: (index: number) => boolean | vo
   for (let index = 0; index < count; index++) {
     if (step(index) === false) return
     if (index % LOOK_STEPS !== LOOK_STEPS - 1 || performance.now() < until) continue
-    await setImmediate()
+    await nextTurn()
     until = performance.now() + TURN_MS
   }
 }

@@ -1,14 +1,13 @@
 /** Checks of records by schemas from the registry, in which `pattern` and `anyOf` can take for ever: ended, counted and paused by account. */
-import { setImmediate } from 'node:timers/promises'
 import { runBounded, threadCpuMs, TookTooLong } from '../bounded-work.ts'
 import { openKept } from '../kept.ts'
 import { invalidRequest, ServiceError } from '../service-error.ts'
+import { nextTurn, TURN_MS } from '../turns.ts'
 
 /** A piece of the work, after which others have their turn: so many records, and the most that they may take. */
 const [PIECE_RECORDS, PIECE_MS_MAX] = [8, 500]
 /** What a record may take on average before a piece counts as slow. */
 const RECORD_MS = 1
-const TURN_MS = 4
 /** What an account's slow pieces may take together within a while; then it waits until the while is over. */
 const [SLOW_MS_MAX, WHILE_MS] = [2000, 30_000]
 const ACCOUNTS_MAX = 1000
@@ -65,7 +64,7 @@ export function createBoundedChecks(now: () => number): BoundedChecks {
       if (used.ms >= SLOW_MS_MAX) throw invalidRequest([{ path: '/records', message: TOO_SLOW }])
       if (!goesOn) return
       if (performance.now() < until) continue
-      await setImmediate()
+      await nextTurn()
       until = performance.now() + TURN_MS
     }
   }
