@@ -83,7 +83,7 @@ try {
   const ground = await prepareGround(attacker, kafka)
   const victim = await startVictim({ call: other, kafka, cluster })
   await sleep(10_000)
-  const watch = watchService(launched)
+  const watch = watchService(launched, (name, ms) => say(`the event loop of ${name} stood still for ${ms} ms`))
   victim.latencies()
   victim.longestGap()
   await watch.worstLag()

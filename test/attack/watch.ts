@@ -16,9 +16,11 @@ export type ServiceWatch = {
 }
 
 const LOOK_MS = 2000
+const LAG_MS_SHOWN = 100
 const LAG = /^nodejs_eventloop_lag_max_seconds (\S+)$/m
 
-export function watchService(launched: Launched): ServiceWatch {
+/** `onStall`: a main process’s event loop stood still for longer than `LAG_MS_SHOWN`, within the last two seconds. */
+export function watchService(launched: Launched, onStall: (name: string, ms: number) => void): ServiceWatch {
   const services = [launched.controlPlane, ...launched.processors]
   const first = services.map((service) => service.pid())
   const restarts = new Set<string>()
@@ -26,12 +28,14 @@ export function watchService(launched: Launched): ServiceWatch {
   const look = async () => {
     for (const [index, service] of services.entries())
       if (service.pid() !== first[index]) restarts.add(`${service.name}: ${first[index]} → ${service.pid() ?? 'none'}`)
-    for (const url of launched.metricsUrls) {
+    for (const [index, url] of launched.metricsUrls.entries()) {
       const page = await fetch(url, { signal: AbortSignal.timeout(LOOK_MS) }).then(
         (answer) => answer.text(),
         () => '',
       )
-      worst = Math.max(worst, page === '' ? LOOK_MS : Number(LAG.exec(page)?.[1] ?? 0) * 1000)
+      const lag = page === '' ? LOOK_MS : Number(LAG.exec(page)?.[1] ?? 0) * 1000
+      if (lag > LAG_MS_SHOWN) onStall(services[index]?.name ?? url, Math.round(lag))
+      worst = Math.max(worst, lag)
     }
   }
   const pids = () =>
