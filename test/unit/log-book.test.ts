@@ -41,7 +41,8 @@ describe('the log book', () => {
     const { add, messages } = setUp()
     const from = performance.now()
     for (let n = 0; n < 200_000; n++) add(`pl_${n}`, 'x'.repeat(100))
-    expect(performance.now() - from).toBeLessThan(5000)
+    // Four seconds on a slow machine; looking through all that are kept, for each that is forgotten, would take minutes.
+    expect(performance.now() - from).toBeLessThan(15_000)
     expect(messages('pl_0')).toEqual([])
     expect(messages('pl_199999')).toHaveLength(1)
   })
