@@ -23,10 +23,8 @@ class Field {
   /** The format's tokens (`tokensOf`). */
   tokens: i32[] = []
   decimalPoint: u32 = 46
-  /** Left out between digits: the character's UTF-8 bytes, the first one lowest; 0 for none. */
-  thousands: u32 = 0
-  /** How many bytes these are. */
-  thousandsSize: u32 = 0
+  /** The UTF-8 bytes of the character that is left out between digits; empty for none. */
+  thousands: ArrayBuffer = new ArrayBuffer(0)
   yes: ArrayBuffer[] = []
   no: ArrayBuffer[] = []
   constructor(name: string) {
@@ -73,21 +71,11 @@ function one(text: string): u32 {
   return c >= 0xd800 && c <= 0xdfff ? 0 : c
 }
 
-/** Sets what is left out between digits. */
-function separateBy(field: Field, character: string): void {
-  const bytes = String.UTF8.encode(character)
-  field.thousandsSize = bytes.byteLength
-  field.thousands = 0
-  for (let i = 0; i < bytes.byteLength; i++) field.thousands |= (load<u8>(changetype<usize>(bytes) + i) as u32) << (i * 8)
-}
-
 /** Whether what is left out between digits is here. */
 @inline
 function isThousands(field: Field, p: usize, end: usize): bool {
-  const size = field.thousandsSize
-  if (size == 0 || load<u8>(p) != (field.thousands as u8) || end - p < size) return false
-  for (let i: u32 = 1; i < size; i++) if (load<u8>(p + i) != ((field.thousands >> (i * 8)) as u8)) return false
-  return true
+  const size = field.thousands.byteLength as usize
+  return size > 0 && end - p >= size && memory.compare(p, changetype<usize>(field.thousands), size) == 0
 }
 
 /** Reads one option of a field. */
@@ -117,10 +105,9 @@ function readOption(field: Field, name: string, start: usize, end: usize): void 
   else if (name == 'decimal_point' || name == 'thousands') {
     const character = one(text)
     const isDigit = character - 48 < 10
-    const isAscii = character < 128
-    if (character == 0 || isDigit || character == 43 || character == 45 || (!isAscii && name == 'decimal_point'))
+    if (character == 0 || isDigit || character == 43 || character == 45 || (name == 'decimal_point' && character > 127))
       problem = where + ' must be one ' + (name == 'decimal_point' ? 'ASCII ' : '') + 'character, and no digit or sign'
-    else if (name == 'thousands') separateBy(field, text)
+    else if (name == 'thousands') field.thousands = String.UTF8.encode(text)
     else field.decimalPoint = character
   } else problem = where + ' is not an option'
 }
@@ -163,7 +150,8 @@ function readField(name: string, from: usize, to: usize): void {
   }
   const isAbsent = field.onEmpty == Otherwise.Absent || field.onFailure == Otherwise.Absent
   if (isAbsent && field.path.segments.length > 1) problem = 'config.fields.' + name + ': only top-level fields can become absent'
-  if (field.decimalPoint == field.thousands && field.type != Type.Integer) problem = 'config.fields.' + name + ': decimal_point and thousands must differ'
+  const isPoint = field.thousands.byteLength == 1 && load<u8>(changetype<usize>(field.thousands)) == (field.decimalPoint as u8)
+  if (isPoint && field.type != Type.Integer) problem = 'config.fields.' + name + ': decimal_point and thousands must differ'
   const isTime = field.type == Type.Date || field.type == Type.Timestamp
   if (field.format.length > 0 && !isTime) problem = 'config.fields.' + name + '.format is for dates and timestamps'
   if (field.format.length > 0 && problem.length == 0) {
@@ -202,7 +190,7 @@ function putNumber(field: Field, p: usize, end: usize, writer: Writer): bool {
     } else if (isThousands(field, p, end)) {
       if (count == 0 || (group >= 0 ? group != 3 : count > 3)) return false
       group = 0
-      p += field.thousandsSize - 1
+      p += (field.thousands.byteLength as usize) - 1
     } else break
   }
   if (group >= 0 && group != 3) return false
