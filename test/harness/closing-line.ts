@@ -2,13 +2,12 @@
 import type { Reporter, TestModule } from 'vitest/node'
 
 const LAST_LINES = 12
-const COLOURS = new RegExp(`${String.fromCharCode(27)}\\[[\\d;]*m`, 'g')
-
 const DIFF_LINES = 40
+const COLOURS = new RegExp(`${String.fromCharCode(27)}\\[[\\d;]*m`, 'g')
 
 const linesOf = (text: string): string[] => text.replaceAll(COLOURS, '').split('\n')
 
-/** Shortens an error's message: a log quoted in it is long, and its end says why it failed. What was found in place of what is shown. */
+/** Shortens an error's message: a log quoted in it is long, and its end says why it failed. Beside it what was found, and expected. */
 function inShort(errors: readonly { message?: string; diff?: string }[] = []): string {
   const lines = linesOf(errors[0]?.message ?? 'no error')
   const kept = lines.length > LAST_LINES + 1 ? [lines[0], '…', ...lines.slice(-LAST_LINES)] : lines

@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { mentionedFields } from '../../services/control-plane/definitions/mentions.ts'
+import { timesOf } from '../harness/times-of.ts'
 
 const escaped = (name: string): string => name.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`)
 const isNamed = (text: string, field: string): boolean =>
@@ -26,21 +27,6 @@ it('looks at all texts and member names of a config', async () => {
 })
 
 const FIELDS_1000 = Array.from({ length: 1000 }, (_, index) => `field${index}`)
-
-/** The longest time for which the event loop was held, and the whole, in milliseconds. */
-async function timesOf(work: () => Promise<unknown>): Promise<{ held: number; all: number }> {
-  const from = performance.now()
-  let [last, held] = [from, 0]
-  const look = (): void => {
-    held = Math.max(held, performance.now() - last)
-    last = performance.now()
-  }
-  const timer = setInterval(look, 1)
-  await work()
-  look()
-  clearInterval(timer)
-  return { held, all: performance.now() - from }
-}
 
 it.each([
   ['white space after value', `value${' '.repeat(15)}`.repeat(44_000)],
