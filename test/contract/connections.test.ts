@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { loggedIn, service, type Client } from '../harness/client.ts'
 import { createStream } from '../harness/pipelines.ts'
 import { runningControlPlanes } from '../harness/processes.ts'
+import { limitMs } from '../harness/machine-speed.ts'
 
 const RECORDS = 16
 const RECORD_BYTES = 1_000_000
@@ -88,7 +89,7 @@ describe.concurrent('a connection', () => {
     half.write('GET / HTTP/1.1\r\nHo')
     await closed
     expect(Date.now() - from).toBeGreaterThan(8000)
-    expect(Date.now() - from).toBeLessThan(15_000)
+    expect(Date.now() - from).toBeLessThan(limitMs(15_000))
     expect(text).toMatch(/^HTTP\/1\.1 408 /)
   })
 

@@ -9,6 +9,7 @@ import type { OpenSource } from '../../shared/connectors/source.ts'
 import { service, unique } from '../harness/client.ts'
 import { contextFor, createTopic, openSecondKafka, readSplit, valuesFrom } from '../harness/conformance.ts'
 import { openS3, openWarehouse } from '../harness/connectors.ts'
+import { limitMs } from '../harness/machine-speed.ts'
 
 let warehouse: pg.Client
 let s3: ReturnType<typeof openS3>
@@ -203,7 +204,7 @@ describe.each(SOURCES)('$what as a source', ({ id, splits, prepare }) => {
     stop.abort()
     await reading
     await source.close()
-    expect(performance.now() - from).toBeLessThan(5000)
+    expect(performance.now() - from).toBeLessThan(limitMs(5000))
     await dispose(config, context)
   })
 

@@ -7,6 +7,7 @@ import { readCommitted } from '../chaos/reader.ts'
 import { eventually, loggedIn, service, type Client } from '../harness/client.ts'
 import { killProcess, runningControlPlanes, runningProcessors } from '../harness/processes.ts'
 import { createPipeline, createStream, waitForStatus, type NewStream } from '../harness/pipelines.ts'
+import { limitMs } from '../harness/machine-speed.ts'
 
 const PARTITIONS = 4
 let client: Client
@@ -116,7 +117,7 @@ describe('the partitions of a processor', () => {
     await arrivesWithin(setup, 0, 10_000)
     await killOne()
     const tookMs = await arrivesWithin(setup, PARTITIONS, 30_000)
-    expect(tookMs).toBeLessThan(10_000)
+    expect(tookMs).toBeLessThan(limitMs(10_000))
     expect(await notOnce(setup)).toEqual([])
     await setup.close()
     await client.call('POST', `/v1/pipelines/${setup.id}/stop`)
@@ -128,7 +129,7 @@ describe('the partitions of a processor', () => {
     await arrivesWithin(setup, 0, 10_000)
     process.kill(runningProcessors()[0]!, 'SIGTERM')
     const tookMs = await arrivesWithin(setup, PARTITIONS, 30_000)
-    expect(tookMs).toBeLessThan(2000)
+    expect(tookMs).toBeLessThan(limitMs(2000))
     expect(await notOnce(setup)).toEqual([])
     await setup.close()
     await client.call('POST', `/v1/pipelines/${setup.id}/stop`)

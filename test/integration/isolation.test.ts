@@ -7,6 +7,7 @@ import { eventually, loggedIn, service, type Client } from '../harness/client.ts
 import { deployModule, filterOverN } from '../harness/modules.ts'
 import { createPipeline, createStream, readAll, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
 import { runningProcessors } from '../harness/processes.ts'
+import { limitMs } from '../harness/machine-speed.ts'
 
 let attacker: Client
 let victim: Client
@@ -123,12 +124,13 @@ describe('a pipeline that ends its runner again and again', () => {
     let written = 0
     let late = 0
     let isOver = false
+    const lateMs = limitMs(2000)
     const load = (async () => {
       while (!isOver) {
         const from = Date.now()
         await write(other.client, other.from, [{ n: written++ }])
         await waitForTotal(other.client, other.to, written)
-        if (Date.now() - from > 2000) late++
+        if (Date.now() - from > lateMs) late++
         // Well below the account's limit of requests.
         await sleep(100)
       }
@@ -208,7 +210,7 @@ describe('a pipeline whose SmartModule takes long for each call', () => {
     const stopping = performance.now()
     await attacker.call('POST', `/v1/pipelines/${id}/stop`)
     await waitForStatus(attacker, id, 'stopped')
-    expect(performance.now() - stopping).toBeLessThan(10_000)
+    expect(performance.now() - stopping).toBeLessThan(limitMs(10_000))
     expect((await attacker.call('PATCH', `/v1/pipelines/${id}`, { processors: [] })).status).toBe(200)
     await attacker.call('POST', `/v1/pipelines/${id}/start`)
     await waitForTotal(attacker, to.id, COUNT)

@@ -20,6 +20,7 @@ type Frame = {
   }[]
   sampled: boolean
   dropped: number
+  undecided?: object
 }
 const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => ({ n: from + index }))
 const recordsOf = ({ events }: EventReader<Frame>) => events.filter(({ event }) => event === 'frame').flatMap(({ data }) => data.records)
@@ -95,6 +96,13 @@ describe('the tail of a pipeline', () => {
     await write(client, from.id, [{ n: 1 }, { n: 399 }])
     await eventually('the next one is shown', async () => valuesOf(source!).includes(399))
     expect(valuesOf(source!)).not.toContain(1)
+    const undecided = await open(`/pipelines/${id}/tail?last=100&filter=${encodeURIComponent('value.m >= 2')}`)
+    await eventually('it is said that the filter has no answer', async () =>
+      undecided.events.some(({ data }) => data.undecided !== undefined),
+    )
+    const [frame] = undecided.events.filter(({ event }) => event === 'frame')
+    expect(frame!.data).toMatchObject({ records: [], undecided: { partition: 0, reason: 'no such key: m' } })
+    undecided.close()
     const wrong = await client.call('GET', `/v1/pipelines/${id}/tail?filter=${encodeURIComponent('value.n >=')}`)
     expect(wrong).toMatchObject({
       status: 400,
