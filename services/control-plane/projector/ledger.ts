@@ -2,13 +2,15 @@
 import { followTopic } from '../../../shared/kafka/follow.ts'
 import { LedgerEntry } from '../../../shared/model/definition.ts'
 import { getProjectorPosition, saveLedger, setProjectorPosition } from '../store/pipelines.ts'
+import { unavailable } from '../service-error.ts'
 import type { Deps } from '../deps.ts'
 
 const NAME = 'ledger'
 const POLL_MS = 20
+const DEADLINE_MS = 8000
 
 export type LedgerProjection = {
-  /** Waits, for a few seconds at most, until everything now in the topic is in Postgres. */
+  /** Waits until everything now in the topic is in Postgres. Throws if that takes longer than the deadline. */
   catchUp(): Promise<void>
   close(): Promise<void>
 }
@@ -39,8 +41,12 @@ export async function startLedgerProjection(
     async catchUp() {
       const layout = await cluster.describeTopic(topic)
       const end = layout && (await cluster.offsets(layout, [0], 'latest')).get(0)
-      for (let waited = 0; end !== undefined && projected < end && waited < 5000; waited += POLL_MS)
+      const deadline = performance.now() + DEADLINE_MS
+      while (end !== undefined && projected < end) {
+        // What is known so far may name an earlier revision.
+        if (performance.now() > deadline) throw unavailable('the ledger of revisions, which is catching up with its topic,')
         await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+      }
     },
     close: () => following.close(),
   }
