@@ -29,6 +29,11 @@ const TailFrame = z
     records: z.array(TailRecord),
     sampled: z.boolean().describe('Records came faster than they are shown: some before these were left out'),
     dropped: z.number().int().describe('Offsets left out since the last frame; transaction markers count too'),
+    undecided: z
+      .object({ count: z.number().int(), partition: z.number().int(), offset: z.number().int(), reason: z.string() })
+      .meta({ id: 'TailUndecided' })
+      .optional()
+      .describe('Records for which the filter is neither true nor false, with the place of the first one and why; they are not shown'),
   })
   .meta({ id: 'TailFrame' })
 /** A frame as it is sent. */

@@ -1,5 +1,5 @@
 /** What a tail shows of the records that it has read: themselves, or what a step makes of them. */
-import type { TailRecord } from '../../../shared/api/tail.ts'
+import type { TailFrame, TailRecord } from '../../../shared/api/tail.ts'
 import { openValueDecoder } from '../../../shared/registry/codecs.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import { parseDeadLetter } from '../dead-letters/projection.ts'
@@ -15,7 +15,7 @@ type Step = PipelineDefinition['steps'][number]
 const FRAME_BYTES_MAX = 256 << 10
 
 /** `left`: records that were not run: the chain did not return for the one before them. */
-export type Shown = { records: TailRecord[]; left: number }
+export type Shown = Pick<TailFrame, 'records' | 'undecided'> & { left: number }
 
 /** The records of a topic as they are. */
 export function topicFrame(place: Place, records: SourceRecord[]): Shown {
@@ -48,6 +48,7 @@ export async function runFrame(
   const at = place.steps.length - 1
   return {
     left: records.length - ran.length,
+    undecided: filter && undecided(ran, steps.length - 1, records),
     records: ran.flatMap((each, index): TailRecord[] => {
       const source = records[index]!
       if (!isWanted(each)) return []
@@ -58,6 +59,15 @@ export async function runFrame(
       return [{ partition: source.partition, offset: Number(source.offset), step }]
     }),
   }
+}
+
+/** The records for which the filter, the last step, has failed. */
+function undecided(ran: Traced[], at: number, records: SourceRecord[]): TailFrame['undecided'] {
+  const places = ran.flatMap(({ steps }, index) => (steps[at]?.error === undefined ? [] : [index]))
+  const first = places[0]
+  if (first === undefined) return undefined
+  const { partition, offset } = records[first]!
+  return { count: places.length, partition, offset: Number(offset), reason: ran[first]!.steps[at]!.error!.message }
 }
 
 function shown({ isDeadLetters }: Place, source: SourceRecord, room: ShownBytes, decode: Decode | undefined): TailRecord {

@@ -58,10 +58,11 @@ export function tail(
     ) {
       const look = await reader!.look(layout!, RECORDS_MAX)
       if (!look) return undefined
-      const { records, left } = await show(look.records)
+      const { records, left, undecided } = await show(look.records)
       look.keep()
       const dropped = look.dropped + left
-      return records.length === 0 && dropped === 0 ? undefined : { frame: { records, dropped }, id: look.id, isPaced }
+      if (records.length === 0 && dropped === 0 && !undecided) return undefined
+      return { frame: { records, dropped, ...(undecided ? { undecided } : {}) }, id: look.id, isPaced }
     }
 
     async function next(): Promise<Frame | 'over' | undefined> {

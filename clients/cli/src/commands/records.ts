@@ -1,7 +1,7 @@
 /** Records: written to streams, read from them, followed, and explained. */
 import { createReadStream } from 'node:fs'
 import { Option, type Command } from 'commander'
-import { writeJson, type TailRecord } from '../../../typescript/src/index.ts'
+import { writeJson, type TailFrame, type TailRecord } from '../../../typescript/src/index.ts'
 import { contextOf, idOf, type Context, type Io } from '../context.ts'
 import { csvLines, jsonLines, remembered } from '../input-lines.ts'
 import { integer, Misused, ofInput } from '../outcome.ts'
@@ -25,7 +25,7 @@ function lineOf({ partition, offset, record, step, error }: TailRecord): string 
 }
 
 type Frames = AsyncIterable<
-  { event: 'frame'; data: { records: TailRecord[]; dropped: number } } | { event: 'waiting'; data: { reason: string } }
+  { event: 'frame'; data: Pick<TailFrame, 'records' | 'dropped' | 'undecided'> } | { event: 'waiting'; data: { reason: string } }
 >
 
 async function printFrames({ out, io }: Context, frames: Frames): Promise<void> {
@@ -33,6 +33,10 @@ async function printFrames({ out, io }: Context, frames: Frames): Promise<void> 
     if (event === 'waiting') io.note(`waiting: ${data.reason}`)
     else {
       if (data.dropped > 0) io.note(`… ${data.dropped} left out`)
+      if (data.undecided) {
+        const { count, partition, offset, reason } = data.undecided
+        io.note(`… the filter has no answer for ${count} ${count === 1 ? 'record' : 'records'}, first ${partition}:${offset}: ${reason}`)
+      }
       for (const record of data.records) out.next(record, lineOf)
     }
   }

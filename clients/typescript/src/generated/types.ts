@@ -1066,6 +1066,7 @@ export type TailFrame = {
   records: TailRecord[]
   /** Records came faster than they are shown: some before these were left out */ sampled: boolean
   /** Offsets left out since the last frame; transaction markers count too */ dropped: number
+  /** Records for which the filter is neither true nor false, with the place of the first one and why; they are not shown */ undecided?: TailUndecided
 }
 
 export type TailRecord = {
@@ -1090,6 +1091,8 @@ export type TailStep = {
   /** What the memory of the SmartModule’s instance takes after the record */ memory_bytes: number
   /** Some records are left out for lack of room */ truncated?: true
 }
+
+export type TailUndecided = { count: number; partition: number; offset: number; reason: string }
 
 export type TailWaiting = { reason: string }
 

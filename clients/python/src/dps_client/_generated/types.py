@@ -1109,6 +1109,7 @@ TailFrame = TypedDict("TailFrame", {
     "records": "List[TailRecord]",
     "sampled": "bool",
     "dropped": "int",
+    "undecided": "NotRequired[TailUndecided]",
 })
 
 TailRecord = TypedDict("TailRecord", {
@@ -1132,6 +1133,13 @@ TailStep = TypedDict("TailStep", {
     "nanoseconds": "int",
     "memory_bytes": "int",
     "truncated": "NotRequired[Literal[True]]",
+})
+
+TailUndecided = TypedDict("TailUndecided", {
+    "count": "int",
+    "partition": "int",
+    "offset": "int",
+    "reason": "str",
 })
 
 TailWaiting = TypedDict("TailWaiting", {
