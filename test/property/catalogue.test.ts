@@ -100,7 +100,7 @@ describe('texts and names', () => {
     expect(records.map(({ timestampDelta }) => 1000n + timestampDelta)).toEqual([BigInt(Date.parse('2026-11-22T00:00:00Z'))])
     expect(await made('flatten', {}, '{"a.b":1,"a":{"b":2}}')).toBe('two members have the same name')
     expect(await made('flatten', {}, '{"a.b":1,"\\u0061":{"b":2}}')).toBe('two members have the same name')
-    expect(await made('parse', { field: 't', format: 'key_value' }, '{"t":"a=1 a=2"}')).toBe('the field t is not a list of pairs')
+    expect(await made('parse', { field: 't', format: 'key_value' }, '{"t":"a=1 a=2"}')).toBe('the field t is not a list of pairs: a=1 a=2')
     expect(await made('parse', { field: 't', format: 'key_value' }, '{"t":"a=b\\u0000c=d"}')).toBe('{"t":{"a":"b\\u0000c=d"}}')
     expect(await made('explode', { field: 'l' }, '[1]')).toBe('the value is not a JSON object')
   })

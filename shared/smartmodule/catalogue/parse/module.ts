@@ -101,6 +101,13 @@ function readPairs(): bool {
   return true
 }
 
+/** Where the line ends: what was split from a file may still have its line break. */
+function lineEnd(start: usize, end: usize): usize {
+  if (end > start && load<u8>(end - 1) == 10) end--
+  if (end > start && load<u8>(end - 1) == 13) end--
+  return end
+}
+
 export function map(record: Record): void {
   const slice = record.find(path)
   if (slice.kind == Kind.Missing || slice.kind == Kind.Null) return
@@ -115,7 +122,7 @@ export function map(record: Record): void {
   out.room(64)
   let isRead = false
   at = text.start
-  stop = text.at
+  stop = format == 'csv' ? lineEnd(text.start, text.at) : text.at
   if (format == 'json') {
     isRead = parseJson(text.start, text.at) != Kind.Missing
     // The check has noted the members of that document; the record's own are needed again.
@@ -128,5 +135,8 @@ export function map(record: Record): void {
     record.parse()
   }
   if (isRead) record.setBytes(into, out.start, out.length)
-  else if (!keepsText) record.fail('the field ' + field + ' is not ' + (format == 'json' ? 'JSON' : format == 'csv' ? 'a line of ' + columns.length.toString() + ' values' : 'a list of pairs'))
+  else if (!keepsText) {
+    const wanted = format == 'json' ? 'JSON' : format == 'csv' ? 'a line of ' + columns.length.toString() + ' values' : 'a list of pairs'
+    record.fail('the field ' + field + ' is not ' + wanted + ': ' + String.UTF8.decodeUnsafe(text.start, min(text.length, 60)))
+  }
 }

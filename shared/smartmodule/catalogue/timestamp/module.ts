@@ -4,6 +4,8 @@ import { formatProblem, milliseconds, readFormatted, readIso, tokensOf } from 'd
 
 let field: string = ''
 let path: Path = new Path('')
+/** As the config has it; empty for ISO 8601. */
+let formatText: string = ''
 let tokens: i32[] = []
 let keepsTime: bool = false
 const plain = new Writer()
@@ -13,10 +15,20 @@ export function init(config: Config): void {
   path = new Path(field)
   keepsTime = config.textOr('on_failure', '') == 'keep'
   tokens = []
+  formatText = ''
   const format = config.get('format')
   if (format.kind != Kind.String) return
-  tokens = tokensOf(textOf(format.start, format.end))
+  formatText = textOf(format.start, format.end)
+  tokens = tokensOf(formatText)
   if (tokens.length == 0) config.refuse('config.format ' + formatProblem)
+}
+
+/** Why the value [start, end) is no time, with its beginning. */
+function failureOf(kind: Kind, start: usize, end: usize): string {
+  if (kind == Kind.Missing) return 'is missing'
+  if (kind == Kind.Number && tokens.length == 0) return 'is a number, for which config.format must say how it is read, such as unix_ms'
+  const wanted = tokens.length == 0 ? 'no time in ISO 8601' : 'no time in the format ' + formatText
+  return 'is ' + wanted + ': ' + String.UTF8.decodeUnsafe(start, min(end - start, 60))
 }
 
 export function filterMap(record: Record): bool {
@@ -33,6 +45,6 @@ export function filterMap(record: Record): bool {
   }
   const isRead = (isText || (slice.kind == Kind.Number && tokens.length > 0)) && (tokens.length > 0 ? readFormatted(tokens, start, end) : readIso(start, end, false))
   if (isRead) record.setTimestamp(milliseconds())
-  else if (!keepsTime) record.fail('the field ' + field + ' is no time')
+  else if (!keepsTime) record.fail('the field ' + field + ' ' + failureOf(slice.kind, start, end))
   return true
 }
