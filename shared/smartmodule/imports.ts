@@ -122,18 +122,17 @@ function assemblyScriptText(memory: WebAssembly.Memory | undefined, pointer: num
 }
 
 const NAME_BYTES_MAX = 256
+/** What is wrong with a measure is wrong with each record: so many different warnings an instance writes, and each once. */
+const WARNINGS_MAX = 20
 
 /** Reads the name of a measure; what is none becomes a warning in the log, because a wrong name is no reason to lose a record. */
-function measureName(call: CallSeed, pointer: number, length: number): string | undefined {
+function measureName(call: CallSeed, pointer: number, length: number, warn: (line: string) => void): string | undefined {
   const memory = call.memory()
   const at = pointer >>> 0
   const size = Math.min(length >>> 0, NAME_BYTES_MAX)
   const name = memory && at + size <= memory.buffer.byteLength ? Buffer.from(memory.buffer, at, size).toString('utf8') : ''
   if (MEASURE_NAME.test(name) && !name.startsWith(OWN_MEASURES)) return name
-  call.telemetry.log(
-    'warn',
-    `a measure's name must match ${MEASURE_NAME.source} and not begin with ${OWN_MEASURES}: ${JSON.stringify(name)}`,
-  )
+  warn(`a measure's name must match ${MEASURE_NAME.source} and not begin with ${OWN_MEASURES}: ${JSON.stringify(name)}`)
   return undefined
 }
 
@@ -148,13 +147,19 @@ export function hostFunctions(call: CallSeed): HostFunctions {
     }
     return nextRandom(random)
   }
+  const warned = new Set<string>()
+  const warn = (line: string): void => {
+    if (warned.size >= WARNINGS_MAX || warned.has(line)) return
+    warned.add(line)
+    call.telemetry.log('warn', line)
+  }
   const measure =
     (kind: Measure['kind']) =>
     (pointer: number, length: number, value: number): void => {
-      const name = measureName(call, pointer, length)
+      const name = measureName(call, pointer, length, warn)
       if (name === undefined) return
       if (Number.isFinite(value) && (kind === 'observe' || value >= 0)) call.telemetry.measure(kind, name, value)
-      else call.telemetry.log('warn', `${value} can't be added to ${name}`)
+      else warn(`${value} can't be added to ${name}`)
     }
   const consoles = Object.entries(CONSOLES).map(([name, level]) => [
     name,
