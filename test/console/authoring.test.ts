@@ -31,7 +31,7 @@ describe.skipIf(!hasBrowser)('a pipeline in full', () => {
     await inConsole(async ({ page }) => {
       const name = unique('in-full')
       await page.goto(`${service().apiUrl}/console/pipelines/new`)
-      await page.getByLabel('Name').fill(name)
+      await page.getByLabel(/^Name/).fill(name)
       await page
         .getByRole('group', { name: 'Source' })
         .getByLabel(/^Stream/)
@@ -125,7 +125,7 @@ describe.skipIf(!hasBrowser)('a SmartModule', () => {
           'delivered',
         ])
         const name = unique('big-only')
-        await page.getByLabel('Name').fill(name)
+        await page.getByLabel(/^Name/).fill(name)
         await page.getByRole('button', { name: 'Deploy', exact: true }).click()
         await page.getByRole('heading', { name }).waitFor()
         await page.getByText('version 1.0.0', { exact: true }).waitFor()

@@ -132,7 +132,7 @@ describe.skipIf(!hasBrowser)('a first pipeline that can’t be made', () => {
     const name = unique('first')
     await inConsole(async ({ page }) => {
       await page.goto(at('start'))
-      await page.getByLabel('Name').fill(name)
+      await page.getByLabel(/^Name/).fill(name)
       await page.getByLabel(/^Some records/).fill('{"id": "a", "amount": 99, "big": 9007199254740993123}')
       await page.getByLabel(/^Keep records/).fill('value.amount >')
       await page.getByRole('button', { name: /^Make/ }).click()
@@ -143,7 +143,7 @@ describe.skipIf(!hasBrowser)('a first pipeline that can’t be made', () => {
       await page.getByRole('button', { name: /^Make/ }).click()
       await page.getByRole('heading', { name: `${name}-pipeline` }).waitFor()
       await page.goto(at('start'))
-      await page.getByLabel('Name').fill(name)
+      await page.getByLabel(/^Name/).fill(name)
       await page.getByRole('button', { name: /^Make/ }).click()
       // Beside its field, too.
       await page.locator('label', { hasText: 'Name' }).getByText('already exists').waitFor()
@@ -159,7 +159,7 @@ describe.skipIf(!hasBrowser)('the first pipeline', () => {
   ])('is made of what was tried: %s', async (_what, records, outcome) => {
     await inConsole(async ({ page }) => {
       await page.goto(at('start'))
-      await page.getByLabel('Name').fill(unique('tried'))
+      await page.getByLabel(/^Name/).fill(unique('tried'))
       await page.getByLabel(/^Some records/).fill(records)
       // Enter tries: nothing is made before one says so.
       await page.getByLabel(/^Keep records/).press('Enter')
@@ -173,7 +173,7 @@ describe.skipIf(!hasBrowser)('the first pipeline', () => {
     const name = unique('fed')
     await inConsole(async ({ page }) => {
       await page.goto(at('start'))
-      await page.getByLabel('Name').fill(name)
+      await page.getByLabel(/^Name/).fill(name)
       await page.getByLabel(/10 more a second/).check()
       await page.getByRole('button', { name: 'Make the pipeline' }).click()
       const shown = async () => Number(/(\d+) in/.exec((await page.locator('.equation').textContent()) ?? '')?.[1] ?? 0)
