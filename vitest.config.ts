@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { limitMs } from './test/harness/machine-speed.ts'
 
 const kinds = ['unit', 'property', 'contract', 'integration', 'console', 'house', 'chaos']
 // `make test STACK=containers` alone has an engine for these.
@@ -10,8 +11,8 @@ export default defineConfig({
     include: [`test/{${kinds.join(',')}}/**/*.test.ts`],
     globalSetup: ['test/harness/global-setup.ts'],
     fileParallelism: false,
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    testTimeout: Math.round(limitMs(60_000)),
+    hookTimeout: Math.round(limitMs(120_000)),
     pool: 'forks',
     reporters: ['default', './test/harness/closing-line.ts'],
   },
