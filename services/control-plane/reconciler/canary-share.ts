@@ -30,10 +30,13 @@ export async function shareFault(
   const observed = await listObserved(db, pipeline.id)
   if (observed.some(({ quarantined }) => quarantined.includes(row.definition.sha256)))
     return { reason: 'is quarantined: its calls trap or do not return', hasFailed: true }
-  const { isOff } = handledBy(row, pipeline, observed)
+  const { isOff, records, failed } = handledBy(row, pipeline, observed)
   return isOff
     ? {
-        reason: `was taken off by a task: it trapped, did not return, or failed more than ${row.max_failing} of its records`,
+        // The next revision's tasks count anew. What made a task take it off is in the pipeline's log.
+        reason:
+          `was taken off by a task: it trapped, did not return, or failed more than ${row.max_failing} of its records; ` +
+          `before that it had handled ${records}, ${failed} of which failed`,
         hasFailed: false,
       }
     : undefined
