@@ -9,6 +9,7 @@ import { eventually, service, unique, type Client } from '../harness/client.ts'
 import { openAccount } from '../harness/operator.ts'
 import { createStream, readAll, waitForTotal, write } from '../harness/pipelines.ts'
 import { python } from '../harness/python.ts'
+import { isFolder } from '../../deploy/local/bucket.ts'
 import type { Account } from '../../deploy/local/launcher.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
@@ -37,7 +38,7 @@ beforeAll(async () => {
   const { api_key, api_secret } = account
   await writeFile(
     join(folder, '.local', 'stack.json'),
-    JSON.stringify({ api_url: service().apiUrl.replace(/\/api$/, ''), api_key, api_secret }),
+    JSON.stringify({ api_url: service().apiUrl.replace(/\/api$/, ''), api_key, api_secret, bucket: service().bucket }),
   )
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
@@ -78,13 +79,17 @@ async function follow(program: string, args: string[], env: Record<string, strin
 }
 
 describe('the README', () => {
-  it('leads from keys to a large order by curl', async () => {
-    const { stdout } = await shell(await blockWith('README.md', 'sh', 'auth/token'))
-    expect(stdout).toContain('"pipeline_id"')
+  it('leads from keys to a large order by curl, and from a file to another one', { timeout: 120_000 }, async () => {
+    // Files are copied into a bucket that is a folder.
+    const parts = isFolder(service().bucket) ? ['auth/token'] : ['auth/token', 'orders.csv']
+    const blocks = await Promise.all(parts.map((part) => blockWith('README.md', 'sh', part)))
+    const { stdout } = await shell(blocks.join('\n').replaceAll('incoming/', `${unique('incoming')}/`))
+    expect(stdout.match(/"pipeline_id"/g)).toHaveLength(parts.length)
     expect(stdout).not.toContain('"error"')
     const large = await streamNamed('large orders')
-    await waitForTotal(client, large, 1)
-    expect(await readAll(client, large)).toMatchObject([{ id: 'a', amount: 250 }])
+    await waitForTotal(client, large, parts.length)
+    const amounts = (await readAll(client, large)).map(({ id, amount }) => [id, amount])
+    expect(Object.fromEntries(amounts)).toEqual(parts.length === 1 ? { a: 250 } : { a: 250, c: 300.5 })
   })
 })
 
