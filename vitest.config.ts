@@ -11,7 +11,7 @@ export default defineConfig({
     include: [`test/{${kinds.join(',')}}/**/*.test.ts`],
     globalSetup: ['test/harness/global-setup.ts'],
     fileParallelism: false,
-    testTimeout: Math.round(limitMs(60_000)),
+    testTimeout: Math.round(limitMs(180_000)),
     hookTimeout: Math.round(limitMs(120_000)),
     pool: 'forks',
     reporters: ['default', './test/harness/closing-line.ts'],

@@ -94,57 +94,53 @@ async function writeCode(page: Page, text: string): Promise<void> {
 }
 
 describe.skipIf(!hasBrowser)('a SmartModule', () => {
-  it(
-    'is written, mended at its line, run over real records and deployed; its next version is compared and promoted',
-    { timeout: 180_000 },
-    async () => {
-      const from = await createStream(client, { amount: 'number' }, { partitions: 1, name: unique('aa-amounts') })
-      await write(client, from.id, [{ amount: 12 }, { amount: 120 }])
-      await inConsole(async ({ page, context }) => {
-        await page.getByRole('link', { name: 'SmartModules' }).click()
-        await page.getByRole('link', { name: 'New SmartModule' }).click()
-        const code = page.getByLabel('Code')
-        const right = await codeIn(page)
-        await writeCode(page, right.replace('.number(', '.nomber('))
-        await page.getByLabel('Newest records of').selectOption(from.id)
-        await page.getByRole('button', { name: 'Run', exact: true }).click()
-        await page.getByRole('button', { name: /line 7:/ }).click()
-        expect(await page.locator('.cm-lintRange-error').innerText()).toBe('nomber')
-        // The click puts the cursor there; what is typed before that would be put there too.
-        await eventually('the editor has the focus', () => page.evaluate(() => document.activeElement?.className === 'code'))
-        await writeCode(page, right)
-        const other = await context.newPage()
-        await other.goto(page.url())
-        await eventually('the draft is there', async () => (await codeIn(other)).includes('.number('))
-        await other.close()
-        await code.press('Control+Enter')
-        // Compiled first, which takes its time where the machine has other work.
-        await page.getByText('2 records:').waitFor({ timeout: 60_000 })
-        expect(await page.getByRole('region', { name: 'What became of the records' }).locator('.badge').allTextContents()).toEqual([
-          'filtered',
-          'delivered',
-        ])
-        const name = unique('big-only')
-        await page.getByLabel(/^Name/).fill(name)
-        await page.getByRole('button', { name: 'Deploy', exact: true }).click()
-        await page.getByRole('heading', { name }).waitFor()
-        await page.getByText('version 1.0.0', { exact: true }).waitFor()
-        // The next version is tried beside the first in a pipeline, and becomes the running one.
-        const to = await createStream(client, { amount: 'number' })
-        const id = await createPipeline(client, from.id, [{ name, config: {} }], to.id)
-        await writeCode(page, (await codeIn(page)).replace('> 50', '> 5'))
-        await page.getByText('What differs from version 1.0.0').click()
-        expect(await page.getByLabel('What differs from version 1.0.0').innerText()).toMatch(/- .*> 50\n\+ .*> 5\n/)
-        await page.getByRole('button', { name: 'Deploy the next version' }).click()
-        await page.getByText('version 1.0.1', { exact: true }).waitFor()
-        await page.goto(`${service().apiUrl}/console/pipelines/${id}`)
-        await page.locator('summary', { hasText: 'Try another version' }).click()
-        await page.getByLabel('Version').selectOption('1.0.1')
-        await page.getByRole('button', { name: 'Try it' }).click()
-        await page.getByRole('region', { name: 'Records that would differ' }).getByText('{"amount":12}').waitFor({ timeout: 40_000 })
-        await page.getByRole('button', { name: 'Promote 1.0.1' }).click()
-        await page.locator('.chain').getByText('1.0.1').waitFor()
-      })
-    },
-  )
+  it('is written, mended at its line, run over real records and deployed; its next version is compared and promoted', async () => {
+    const from = await createStream(client, { amount: 'number' }, { partitions: 1, name: unique('aa-amounts') })
+    await write(client, from.id, [{ amount: 12 }, { amount: 120 }])
+    await inConsole(async ({ page, context }) => {
+      await page.getByRole('link', { name: 'SmartModules' }).click()
+      await page.getByRole('link', { name: 'New SmartModule' }).click()
+      const code = page.getByLabel('Code')
+      const right = await codeIn(page)
+      await writeCode(page, right.replace('.number(', '.nomber('))
+      await page.getByLabel('Newest records of').selectOption(from.id)
+      await page.getByRole('button', { name: 'Run', exact: true }).click()
+      await page.getByRole('button', { name: /line 7:/ }).click()
+      expect(await page.locator('.cm-lintRange-error').innerText()).toBe('nomber')
+      // The click puts the cursor there; what is typed before that would be put there too.
+      await eventually('the editor has the focus', () => page.evaluate(() => document.activeElement?.className === 'code'))
+      await writeCode(page, right)
+      const other = await context.newPage()
+      await other.goto(page.url())
+      await eventually('the draft is there', async () => (await codeIn(other)).includes('.number('))
+      await other.close()
+      await code.press('Control+Enter')
+      // Compiled first, which takes its time where the machine has other work.
+      await page.getByText('2 records:').waitFor({ timeout: 60_000 })
+      expect(await page.getByRole('region', { name: 'What became of the records' }).locator('.badge').allTextContents()).toEqual([
+        'filtered',
+        'delivered',
+      ])
+      const name = unique('big-only')
+      await page.getByLabel(/^Name/).fill(name)
+      await page.getByRole('button', { name: 'Deploy', exact: true }).click()
+      await page.getByRole('heading', { name }).waitFor()
+      await page.getByText('version 1.0.0', { exact: true }).waitFor()
+      // The next version is tried beside the first in a pipeline, and becomes the running one.
+      const to = await createStream(client, { amount: 'number' })
+      const id = await createPipeline(client, from.id, [{ name, config: {} }], to.id)
+      await writeCode(page, (await codeIn(page)).replace('> 50', '> 5'))
+      await page.getByText('What differs from version 1.0.0').click()
+      expect(await page.getByLabel('What differs from version 1.0.0').innerText()).toMatch(/- .*> 50\n\+ .*> 5\n/)
+      await page.getByRole('button', { name: 'Deploy the next version' }).click()
+      await page.getByText('version 1.0.1', { exact: true }).waitFor()
+      await page.goto(`${service().apiUrl}/console/pipelines/${id}`)
+      await page.locator('summary', { hasText: 'Try another version' }).click()
+      await page.getByLabel('Version').selectOption('1.0.1')
+      await page.getByRole('button', { name: 'Try it' }).click()
+      await page.getByRole('region', { name: 'Records that would differ' }).getByText('{"amount":12}').waitFor({ timeout: 40_000 })
+      await page.getByRole('button', { name: 'Promote 1.0.1' }).click()
+      await page.locator('.chain').getByText('1.0.1').waitFor()
+    })
+  })
 })

@@ -5,6 +5,7 @@ import { hasBrowser, inConsoleOf, openBrowser, type Tab } from '../harness/brows
 import { eventually, service, unique, type Client } from '../harness/client.ts'
 import { openAccount } from '../harness/operator.ts'
 import { createPipeline, createStream, write } from '../harness/pipelines.ts'
+import { limitMs } from '../harness/machine-speed.ts'
 
 /** More than a page of the API holds. */
 const STREAMS = 104
@@ -24,7 +25,7 @@ beforeAll(async () => {
   const names = Array.from({ length: STREAMS }, (_, n) => unique(`many-${n}`))
   for (let from = 0; from < STREAMS; from += AT_ONCE)
     await Promise.all(names.slice(from, from + AT_ONCE).map((name) => createStream(client, SCHEMA, { name, partitions: 1 })))
-}, 180_000)
+}, limitMs(180_000))
 afterAll(() => browser?.close())
 
 const inConsole = (work: (tab: Tab) => Promise<void>) => inConsoleOf(browser, accountId, work)

@@ -63,7 +63,7 @@ async function settled({ page }: Tab): Promise<void> {
 }
 
 describe.skipIf(!hasBrowser)('a screen', () => {
-  it.each(LOOKS)('is accessible and fits: $theme, $width px', { timeout: 180_000 }, async (look) => {
+  it.each(LOOKS)('is accessible and fits: $theme, $width px', async (look) => {
     const tab = await openTab(browser, look)
     const found: string[] = []
     await tab.page.goto(`${service().apiUrl}/console/`)

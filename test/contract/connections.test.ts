@@ -32,7 +32,7 @@ beforeAll(async () => {
   slow = await loggedIn(service().accounts.other)
   id = await streamOf(client)
   slowId = await streamOf(slow)
-}, 60_000)
+})
 afterAll(() => {
   for (const socket of sockets) socket.destroy()
 })
@@ -60,7 +60,7 @@ function established(ports: ReadonlySet<number>): number {
 }
 
 describe.concurrent('a connection', () => {
-  it('whose client does not read ends, and of an account few have large answers', { timeout: 90_000 }, async () => {
+  it('whose client does not read ends, and of an account few have large answers', async () => {
     const before = memoryMib()
     const unread: Socket[] = []
     for (let index = 0; index < UNREAD; index++) unread.push(await open())
@@ -80,7 +80,7 @@ describe.concurrent('a connection', () => {
     expect((await client.call('GET', `/v1/streams/${id}/data?limit=1`)).status).toBe(200)
   })
 
-  it('with half a head ends within fifteen seconds', { timeout: 30_000 }, async () => {
+  it('with half a head ends within fifteen seconds', async () => {
     const half = await open()
     const closed = once(half, 'close')
     const from = Date.now()
@@ -93,7 +93,7 @@ describe.concurrent('a connection', () => {
     expect(text).toMatch(/^HTTP\/1\.1 408 /)
   })
 
-  it('whose client reads slowly gets its whole answer, and the next one', { timeout: 120_000 }, async () => {
+  it('whose client reads slowly gets its whole answer, and the next one', async () => {
     const reader = await open()
     let bytes = 0
     const from = Date.now()
@@ -115,7 +115,7 @@ describe.concurrent('a connection', () => {
     expect(bytes).toBeGreaterThan(whole)
   })
 
-  it('of a tail stays open while nothing passes', { timeout: 90_000 }, async () => {
+  it('of a tail stays open while nothing passes', async () => {
     const tail = await open()
     let text = ''
     tail.on('data', (part) => (text += part.toString('latin1')))

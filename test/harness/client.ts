@@ -3,7 +3,7 @@ import { inject } from 'vitest'
 import type { Key } from '../../deploy/local/launcher.ts'
 import { assertKept } from './contract-check.ts'
 import type { Shared } from './global-setup.ts'
-import { limitMs } from './machine-speed.ts'
+import { slowness } from './machine-speed.ts'
 
 export type Answer<T = Record<string, never>> = {
   status: number
@@ -52,11 +52,15 @@ export async function loggedIn({ api_key, api_secret }: Key): Promise<Client> {
   return anonymous(answer.body.access_token)
 }
 
-/** For what a test waits by default; measured once in each file of tests. */
-const EVENTUALLY_MS = Math.round(limitMs(30_000))
+/** Measured once in each file of tests. */
+const SLOWNESS = slowness()
 
-/** Polls until `condition` returns something other than undefined or false; the timeout error names `what`. */
-export async function eventually<T>(what: string, condition: () => Promise<T | undefined | false>, deadlineMs = EVENTUALLY_MS): Promise<T> {
+/**
+ * Polls until `condition` returns something other than undefined or false; the timeout error names `what`. `quickMs`: how long it may take on
+ * the reference machine.
+ */
+export async function eventually<T>(what: string, condition: () => Promise<T | undefined | false>, quickMs = 30_000): Promise<T> {
+  const deadlineMs = Math.round(quickMs * SLOWNESS)
   let last: unknown
   for (const deadline = Date.now() + deadlineMs; Date.now() < deadline; await new Promise((resolve) => setTimeout(resolve, 100))) {
     try {

@@ -190,7 +190,7 @@ describe('a topic with JSON values', () => {
     expect((await read()).body.pagination.total).toBe(25)
   })
 
-  it('has its records counted again after compaction removes some', { timeout: 120_000 }, async () => {
+  it('has its records counted again after compaction removes some', async () => {
     const settings = {
       'cleanup.policy': 'compact',
       'segment.ms': '100',

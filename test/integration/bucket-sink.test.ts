@@ -48,7 +48,7 @@ describe('a bucket as a sink', () => {
     await eventually('all records are in objects', async () => (await records()).length >= total, 60_000)
     expect((await records()).sort((a, b) => a - b)).toEqual(numbers(0, total).map(({ n }) => n))
     for (const key of await s3.keys(prefix)) expect(key.slice(prefix.length)).toMatch(/^p=[01]\/pl_[^/]+-[01]-\d{20}-\d{20}\.ndjson\.zst$/)
-  }, 120_000)
+  })
 
   it('gets Parquet objects that DuckDB reads back as the same records', async () => {
     const prefix = `${unique('parquet')}/`
@@ -113,5 +113,5 @@ describe('a bucket as a sink', () => {
         return [n, `${folder}/dt=${date}/h=${time.slice(0, 2)}`]
       }),
     )
-  }, 120_000)
+  })
 })

@@ -24,7 +24,7 @@ const statusOf = async (id: string) =>
   (await client.call<{ status: string; status_reason: string | null }>('GET', `/v1/pipelines/${id}/status`)).body
 
 describe('eight objects that change the same rows', () => {
-  it.each([1, 2, 3])('leave the values of the newest one (run %i)', { timeout: 60_000 }, async () => {
+  it.each([1, 2, 3])('leave the values of the newest one (run %i)', async () => {
     const prefix = `${unique('days')}/`
     const name = nameOf('newest')
     await warehouse.query(`CREATE TABLE ${name} (id text PRIMARY KEY, day text, n text)`)
@@ -45,7 +45,7 @@ describe('eight objects that change the same rows', () => {
 })
 
 describe('objects that can’t be read', () => {
-  it('are each named in a dead letter, and do not stop the others', { timeout: 60_000 }, async () => {
+  it('are each named in a dead letter, and do not stop the others', async () => {
     const prefix = `${unique('corrupt')}/`
     const name = nameOf('corrupt')
     const rows = (from: number, count: number) => Array.from({ length: count }, (_, n) => `${from + n},text ${from + n}`)
@@ -90,7 +90,7 @@ describe('objects that can’t be read', () => {
     await client.call('DELETE', `/v1/pipelines/${id}`)
   })
 
-  it('fail the pipeline when on_object_error is fail, with a reason that names the object', { timeout: 60_000 }, async () => {
+  it('fail the pipeline when on_object_error is fail, with a reason that names the object', async () => {
     const prefix = `${unique('corrupt')}/`
     const name = nameOf('corrupt')
     await s3.put(`${prefix}bad.csv.gz`, Buffer.from('no gzip at all'))
@@ -103,7 +103,7 @@ describe('objects that can’t be read', () => {
 })
 
 describe('records that are too large for a topic', () => {
-  it('become dead letters, and later records go on', { timeout: 60_000 }, async () => {
+  it('become dead letters, and later records go on', async () => {
     const from = nameOf('large')
     const to = nameOf('large_to')
     await warehouse.query(`CREATE TABLE ${from} (n int PRIMARY KEY, text text)`)

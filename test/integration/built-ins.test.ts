@@ -9,31 +9,27 @@ let db: Database
 let close: () => Promise<void>
 beforeAll(async () => {
   ;({ db, close } = await openOwnDatabase('builtins'))
-}, 60_000)
+})
 afterAll(() => close())
 
 const versions = () =>
   db('smartmodule_versions').orderBy(['smartmodule_id', 'ordinal']).select('smartmodule_id', 'version', 'sha256', 'config')
 
-it(
-  'keep their version where nothing has changed, and get one for a changed schema; descriptions follow',
-  { timeout: 120_000 },
-  async () => {
-    await installBuiltIns(db, cacheFolder())
-    const first = await versions()
-    await installBuiltIns(db, cacheFolder())
-    expect(await versions()).toEqual(first)
+it('keep their version where nothing has changed, and get one for a changed schema; descriptions follow', async () => {
+  await installBuiltIns(db, cacheFolder())
+  const first = await versions()
+  await installBuiltIns(db, cacheFolder())
+  expect(await versions()).toEqual(first)
 
-    const { id, description } = await db('smartmodules').where({ name: 'dps/sample' }).first()
-    await db('smartmodules').where({ id }).update({ description: 'of an earlier build' })
-    await db('smartmodule_versions')
-      .where({ smartmodule_id: id })
-      .update({ config: JSON.stringify({ parameters: { type: 'object' } }) })
-    await installBuiltIns(db, cacheFolder())
-    const [older, newer] = (await versions()).filter(({ smartmodule_id }) => smartmodule_id === id)
-    expect(older).toMatchObject({ version: '1.0.0', config: { parameters: { type: 'object' } } })
-    expect(newer).toEqual({ ...first.find(({ smartmodule_id }) => smartmodule_id === id), version: '1.0.1' })
-    expect((await db('smartmodules').where({ id }).first()).description).toBe(description)
-    expect(await versions()).toHaveLength(first.length + 1)
-  },
-)
+  const { id, description } = await db('smartmodules').where({ name: 'dps/sample' }).first()
+  await db('smartmodules').where({ id }).update({ description: 'of an earlier build' })
+  await db('smartmodule_versions')
+    .where({ smartmodule_id: id })
+    .update({ config: JSON.stringify({ parameters: { type: 'object' } }) })
+  await installBuiltIns(db, cacheFolder())
+  const [older, newer] = (await versions()).filter(({ smartmodule_id }) => smartmodule_id === id)
+  expect(older).toMatchObject({ version: '1.0.0', config: { parameters: { type: 'object' } } })
+  expect(newer).toEqual({ ...first.find(({ smartmodule_id }) => smartmodule_id === id), version: '1.0.1' })
+  expect((await db('smartmodules').where({ id }).first()).description).toBe(description)
+  expect(await versions()).toHaveLength(first.length + 1)
+})

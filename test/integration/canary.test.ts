@@ -155,7 +155,7 @@ describe('a canary in shadow', () => {
     await eventually('it is rolled back', async () => (await canaryOf(id)).status === 'rolled_back', 60_000)
     expect((await canaryOf(id)).failed).toBe(1)
     expect((await client.call('POST', `/v1/pipelines/${id}/canary/promote`)).status).toBe(409)
-  }, 120_000)
+  })
 
   it('is refused where it names no step or version, or other members; and ends with the steps that it was compared with', async () => {
     const { id } = await setUp(DIFFERS_BEYOND_5)
@@ -278,7 +278,7 @@ describe('a canary with a share', () => {
     expect((await canaryOf(id)).status).toBe('comparing')
   })
 
-  it('that does not return is taken back, and the pipeline goes on', { timeout: 180_000 }, async () => {
+  it('that does not return is taken back, and the pipeline goes on', async () => {
     const { id, from, to } = await setUp(HANGS)
     expect((await patch(id, { step: 1, version: '1.0.1', share: 0.4 })).status).toBe(200)
     await waitForRevision(client, id, 2)

@@ -21,41 +21,37 @@ const numbers = (from: number, to: number) => Array.from({ length: to - from }, 
 const change = (id: string, sink: Endpoint, query = '') => client.call<Refusal>('PATCH', `/v1/pipelines/${id}${query}`, { sink })
 
 describe('another config of the sink', () => {
-  it(
-    'sends objects to another prefix and in another format, through kills, each record under one of the two prefixes',
-    { timeout: 120_000 },
-    async () => {
-      const [before, after] = [`${unique('before')}/`, `${unique('after')}/`]
-      const from = await createStream(client, { n: 'integer' }, { partitions: 2 })
-      const id = await connect(client, stream(from.id), [], bucket({ prefix: before, object_bytes: 5000, interval_ms: 300 }))
-      const s3 = openS3()
-      const found = async (prefix: string) => {
-        const values: number[] = []
-        for (const key of await s3.keys(prefix))
-          for (const line of Buffer.from(await s3.get(key))
-            .toString()
-            .trim()
-            .split(/\r?\n/)) {
-            const n = line.startsWith('{') ? (JSON.parse(line) as { n: number }).n : Number(line)
-            if (!Number.isNaN(n)) values.push(n)
-          }
-        return values
-      }
-      for (let at = 0; at < 2000; at += 500) await write(client, from.id, numbers(at, at + 500))
-      await eventually('some objects are there', async () => (await s3.keys(before)).length > 0)
-      await killProcessors()
-      const changed = await change(id, bucket({ prefix: after, format: 'csv', columns: ['n'], object_bytes: 5000, interval_ms: 300 }))
-      expect(changed.status).toBe(200)
-      for (let at = 2000; at < 4000; at += 500) await write(client, from.id, numbers(at, at + 500))
-      const all = async () => [...(await found(before)), ...(await found(after))].toSorted((a, b) => a - b)
-      await eventually('all records are in objects', async () => (await all()).length >= 4000, 60_000)
-      expect(await all()).toEqual(numbers(0, 4000).map(({ n }) => n))
-      expect((await found(after)).length).toBeGreaterThan(0)
-      const shown = (await client.call<{ sink: Endpoint }>('GET', `/v1/pipelines/${id}`)).body.sink
-      expect(shown.config).toMatchObject({ prefix: after, format: 'csv' })
-      s3.close()
-    },
-  )
+  it('sends objects to another prefix and in another format, through kills, each record under one of the two prefixes', async () => {
+    const [before, after] = [`${unique('before')}/`, `${unique('after')}/`]
+    const from = await createStream(client, { n: 'integer' }, { partitions: 2 })
+    const id = await connect(client, stream(from.id), [], bucket({ prefix: before, object_bytes: 5000, interval_ms: 300 }))
+    const s3 = openS3()
+    const found = async (prefix: string) => {
+      const values: number[] = []
+      for (const key of await s3.keys(prefix))
+        for (const line of Buffer.from(await s3.get(key))
+          .toString()
+          .trim()
+          .split(/\r?\n/)) {
+          const n = line.startsWith('{') ? (JSON.parse(line) as { n: number }).n : Number(line)
+          if (!Number.isNaN(n)) values.push(n)
+        }
+      return values
+    }
+    for (let at = 0; at < 2000; at += 500) await write(client, from.id, numbers(at, at + 500))
+    await eventually('some objects are there', async () => (await s3.keys(before)).length > 0)
+    await killProcessors()
+    const changed = await change(id, bucket({ prefix: after, format: 'csv', columns: ['n'], object_bytes: 5000, interval_ms: 300 }))
+    expect(changed.status).toBe(200)
+    for (let at = 2000; at < 4000; at += 500) await write(client, from.id, numbers(at, at + 500))
+    const all = async () => [...(await found(before)), ...(await found(after))].toSorted((a, b) => a - b)
+    await eventually('all records are in objects', async () => (await all()).length >= 4000, 60_000)
+    expect(await all()).toEqual(numbers(0, 4000).map(({ n }) => n))
+    expect((await found(after)).length).toBeGreaterThan(0)
+    const shown = (await client.call<{ sink: Endpoint }>('GET', `/v1/pipelines/${id}`)).body.sink
+    expect(shown.config).toMatchObject({ prefix: after, format: 'csv' })
+    s3.close()
+  })
 
   it('finishes a planned range under its original prefix when the answer to its object was lost', async () => {
     const store = await openStore('deaf')
@@ -119,7 +115,7 @@ describe('another config of the sink', () => {
     store.close()
   })
 
-  it('repairs a pipeline whose sink never answered', { timeout: 90_000 }, async () => {
+  it('repairs a pipeline whose sink never answered', async () => {
     const prefix = `${unique('answered')}/`
     const from = await createStream(client, { n: 'integer' })
     await write(client, from.id, numbers(0, 50))

@@ -98,7 +98,7 @@ async function searchRate(mode: string): Promise<number> {
 }
 
 describe('rows that a table refuses', () => {
-  it('become one dead letter each, and one row each when redriven after the table is fixed', { timeout: 90_000 }, async () => {
+  it('become one dead letter each, and one row each when redriven after the table is fixed', async () => {
     const name = nameOf('narrow')
     await warehouse.query(`CREATE TABLE ${name} (n int, text varchar(10))`)
     const from = await createStream(client, { n: 'integer', text: 'string' })
@@ -125,7 +125,7 @@ describe('rows that a table refuses', () => {
     await client.call('DELETE', `/v1/pipelines/${id}`)
   })
 
-  it('are found in a table whose names hold every kind of quote, of which none ends a statement', { timeout: 60_000 }, async () => {
+  it('are found in a table whose names hold every kind of quote, of which none ends a statement', async () => {
     const name = `$dps$ it's ${nameOf('quoted')}`
     await warehouse.query(`CREATE TABLE "${name}" (n int PRIMARY KEY, "$dps$;" text, "it's \\ "" $$" text)`)
     const from = await createStream(client, { n: 'integer' }, { partitions: 1 })
@@ -138,7 +138,7 @@ describe('rows that a table refuses', () => {
     await warehouse.query(`DROP TABLE "${name}"`)
   })
 
-  it('are listed once when they are redriven through a longer chain and refused again', { timeout: 60_000 }, async () => {
+  it('are listed once when they are redriven through a longer chain and refused again', async () => {
     const name = nameOf('longer')
     await warehouse.query(`CREATE TABLE ${name} (n int, text varchar(10))`)
     const from = await createStream(client, { n: 'integer', text: 'string' }, { partitions: 1 })
@@ -167,7 +167,6 @@ describe('rows that a table refuses', () => {
 
   it.each(['insert', 'upsert'])(
     'are found at more than 20,000 rows per second of a quick machine when 30 % are bad (%s), and the catalogue does not grow',
-    { timeout: 180_000 },
     async (mode) => {
       // Other processes may load the machine for a moment, so the best of three runs counts.
       let best = 0
@@ -176,7 +175,7 @@ describe('rows that a table refuses', () => {
     },
   )
 
-  it('include those that violate a constraint checked only at the end of the transaction', { timeout: 60_000 }, async () => {
+  it('include those that violate a constraint checked only at the end of the transaction', async () => {
     const name = nameOf('deferred')
     await warehouse.query(`CREATE TABLE ${name}_parents (id int PRIMARY KEY)`)
     await warehouse.query(`INSERT INTO ${name}_parents SELECT generate_series(0, 99)`)
@@ -195,7 +194,7 @@ describe('rows that a table refuses', () => {
 })
 
 describe('rows that are refused together', () => {
-  it('are written one by one when each is valid in its turn', { timeout: 60_000 }, async () => {
+  it('are written one by one when each is valid in its turn', async () => {
     const name = nameOf('swapped')
     await warehouse.query(`CREATE TABLE ${name} (id int PRIMARY KEY, email text UNIQUE)`)
     await warehouse.query(`INSERT INTO ${name} VALUES (2, 'x')`)
@@ -217,33 +216,29 @@ describe('rows that are refused together', () => {
 })
 
 describe('a record with a dead letter', () => {
-  it(
-    'is not delivered by the round that is repeated after a kill, even if the sink would accept it by then',
-    { timeout: 90_000 },
-    async () => {
-      const web = await openWeb()
-      // Record 13 is refused; the other 19, sent again without it, get 503 until the processors are killed.
-      web.answer = (lines) => (lines.some((line) => line.includes('"n":13')) ? 422 : lines.length === 19 ? 503 : 204)
-      const from = await createStream(client, { n: 'integer' }, { partitions: 1 })
-      await write(client, from.id, numbers(0, 20))
-      const id = await connect(client, stream(from.id), [], { connector_id: 'conn_http', config: { url: web.url } })
-      await eventually('the dead letter is there', async () => (await lettersOf(client, id)).total === 1, 40_000)
-      await killProcessors()
-      web.answer = () => 204
-      await eventually('the others are there', async () => new Set(web.lines).size >= 19, 40_000)
-      await new Promise((resolve) => setTimeout(resolve, 2000))
-      expect(web.lines.filter((line) => line.includes('"n":13'))).toEqual([])
-      expect((await lettersOf(client, id)).total).toBe(1)
-      expect(await redriven(id)).toBe(1)
-      await eventually('the redriven record is there', async () => web.lines.filter((line) => line.includes('"n":13')).length === 1)
-      await client.call('DELETE', `/v1/pipelines/${id}`)
-      web.close()
-    },
-  )
+  it('is not delivered by the round that is repeated after a kill, even if the sink would accept it by then', async () => {
+    const web = await openWeb()
+    // Record 13 is refused; the other 19, sent again without it, get 503 until the processors are killed.
+    web.answer = (lines) => (lines.some((line) => line.includes('"n":13')) ? 422 : lines.length === 19 ? 503 : 204)
+    const from = await createStream(client, { n: 'integer' }, { partitions: 1 })
+    await write(client, from.id, numbers(0, 20))
+    const id = await connect(client, stream(from.id), [], { connector_id: 'conn_http', config: { url: web.url } })
+    await eventually('the dead letter is there', async () => (await lettersOf(client, id)).total === 1, 40_000)
+    await killProcessors()
+    web.answer = () => 204
+    await eventually('the others are there', async () => new Set(web.lines).size >= 19, 40_000)
+    await new Promise((resolve) => setTimeout(resolve, 2000))
+    expect(web.lines.filter((line) => line.includes('"n":13'))).toEqual([])
+    expect((await lettersOf(client, id)).total).toBe(1)
+    expect(await redriven(id)).toBe(1)
+    await eventually('the redriven record is there', async () => web.lines.filter((line) => line.includes('"n":13')).length === 1)
+    await client.call('DELETE', `/v1/pipelines/${id}`)
+    web.close()
+  })
 })
 
 describe('a record that fails again in a redrive', () => {
-  it('gets exactly one more dead letter, even when the redrive is killed and repeated', { timeout: 120_000 }, async () => {
+  it('gets exactly one more dead letter, even when the redrive is killed and repeated', async () => {
     const store = await openStore('deaf')
     const module = await deployModule(client, filterOverN(`record.fail('not yet')\n  return true`))
     const from = await createStream(client, { n: 'integer', v: 'any' }, { partitions: 1 })
@@ -281,7 +276,7 @@ describe('a record that fails again in a redrive', () => {
 })
 
 describe('a planned range', () => {
-  it('is written by the revision that planned it, even when a later revision has followed', { timeout: 90_000 }, async () => {
+  it('is written by the revision that planned it, even when a later revision has followed', async () => {
     const web = await openWeb()
     let asked = 0
     web.answer = (lines) => {

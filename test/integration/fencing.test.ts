@@ -53,7 +53,7 @@ function gated(open: () => Promise<void>): Kafka {
 }
 
 describe('a publisher that stalls between reading and sending', () => {
-  it('overwrites nothing that another publisher has sent meanwhile', { timeout: 90_000 }, async () => {
+  it('overwrites nothing that another publisher has sent meanwhile', async () => {
     const gate = Promise.withResolvers<void>()
     let isAsleep = false
     const log = createLogger('test', 'silent')

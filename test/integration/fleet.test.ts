@@ -155,7 +155,7 @@ describe('the partitions of a processor', () => {
     expect(await notOnce(setup)).toEqual([])
     await setup.close()
     await client.call('POST', `/v1/pipelines/${setup.id}/stop`)
-  }, 90_000)
+  })
 })
 
 describe('the data plane', () => {
@@ -175,5 +175,5 @@ describe('the data plane', () => {
     await waitForStatus(client, setup.id, 'running')
     await setup.close()
     await client.call('POST', `/v1/pipelines/${setup.id}/stop`)
-  }, 90_000)
+  })
 })

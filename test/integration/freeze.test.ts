@@ -15,6 +15,7 @@ import { eventually, loggedIn, service, unique, type Client } from '../harness/c
 import { childrenOf } from '../harness/child-processes.ts'
 import { chainTask } from '../../shared/model/task.ts'
 import { createPipeline, createStream } from '../harness/pipelines.ts'
+import { limitMs } from '../harness/machine-speed.ts'
 
 const FREEZES = Object.keys(FREEZERS) as Freeze[]
 /** One task for each freezing processor, and some for the others. */
@@ -73,7 +74,7 @@ const tasksOf = async (id: string): Promise<Task[]> =>
   (await client.call<{ tasks: Task[] }>('GET', `/v1/pipelines/${id}/status`)).body.tasks
 
 describe('a processor that stands still', () => {
-  it(`is fenced when it resumes, in every phase of a round: ${FREEZES.join(', ')}`, async () => {
+  it(`is fenced when it resumes, in every phase of a round: ${FREEZES.join(', ')}`, { timeout: limitMs(240_000) }, async () => {
     const schema = { n: 'integer' }
     const [from, to] = [
       await createStream(client, schema, { partitions: TASKS }),
@@ -129,5 +130,5 @@ describe('a processor that stands still', () => {
     for (const partition of await read()) expect(partition).toEqual(wanted)
     await producer.disconnect()
     await client.call('POST', `/v1/pipelines/${id}/stop`)
-  }, 240_000)
+  })
 })

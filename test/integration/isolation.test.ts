@@ -96,7 +96,7 @@ describe('a runner', () => {
     })
   })
 
-  it('that is killed from outside comes back, and no record is lost or doubled', { timeout: 120_000 }, async () => {
+  it('that is killed from outside comes back, and no record is lost or doubled', async () => {
     const own = await setUp(attacker)
     const group = `account/${own.account}`
     for (let round = 0; round < 5; round++) {
@@ -116,7 +116,7 @@ describe('a runner', () => {
 })
 
 describe('a pipeline that ends its runner again and again', () => {
-  it('fails with the reason, on every processor, while another account loses no record and no process', { timeout: 180_000 }, async () => {
+  it('fails with the reason, on every processor, while another account loses no record and no process', async () => {
     const own = await setUp(attacker)
     const other = await setUp(victim)
     const supervisors = runningProcessors()
@@ -186,7 +186,7 @@ describe('a supervisor that dies', () => {
 })
 
 describe('a pipeline whose SmartModule takes long for each call', () => {
-  it('stops without waiting for its round, and goes on where it was', { timeout: 180_000 }, async () => {
+  it('stops without waiting for its round, and goes on where it was', async () => {
     const COUNT = 100
     const [from, to] = [
       await createStream(attacker, { n: 'integer' }, { partitions: 1 }),

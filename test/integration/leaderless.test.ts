@@ -22,7 +22,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'dps-leaderless-'))
   reaper.watchFolder(folder)
   kafka = await startKafka(temporaryHomeAt(folder, reaper), { count: 3 })
-}, 120_000)
+})
 afterAll(async () => {
   await Promise.all(kafka?.children.map((child) => child.stop()) ?? [])
   await rm(folder, { recursive: true, force: true })
@@ -32,7 +32,7 @@ afterAll(async () => {
 it.each([
   ['the sink', 'sink', '{"n":0}'],
   ['the dead letters', 'dead', 'unframed'],
-])('one partition of %s without a leader holds up only the records that go there', { timeout: 120_000 }, async (_what, lonely, kind) => {
+])('one partition of %s without a leader holds up only the records that go there', async (_what, lonely, kind) => {
   const prefix = `leaderless-${lonely}`
   const [source, sink, dead] = ['source', 'sink', 'dead'].map((topic) => `${prefix}-${topic}`) as [string, string, string]
   const { brokers } = kafka

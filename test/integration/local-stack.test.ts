@@ -11,6 +11,7 @@ import { existsSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { findJava } from '../../deploy/local/java.ts'
 import { makeRun, type MakeRun } from '../harness/make-run.ts'
+import { limitMs } from '../harness/machine-speed.ts'
 
 const OPERATE = join(import.meta.dirname, '..', '..', 'deploy', 'local', 'operate.ts')
 const PARTS = ['kafka', 'postgres', 'redis', 'registry', 'bucket']
@@ -48,7 +49,7 @@ describe('make run', () => {
   it.each([
     ['can’t pull an image', false],
     ['hangs', true],
-  ])('falls back to local processes, and says so for each part, when the engine %s', { timeout: 180_000 }, async (_, hangs) => {
+  ])('falls back to local processes, and says so for each part, when the engine %s', async (_, hangs) => {
     const engine = await openEngine(hangs)
     try {
       run = makeRun(folder, { DOCKER_HOST: engine.host, TESTCONTAINERS_RYUK_DISABLED: 'true', TOUR: '0' })
@@ -63,7 +64,7 @@ describe('make run', () => {
     }
   })
 
-  it('uses a folder as the bucket and says so when Go is missing, and completes the tour', { timeout: 240_000 }, async () => {
+  it('uses a folder as the bucket and says so when Go is missing, and completes the tour', { timeout: limitMs(240_000) }, async () => {
     // A PATH without Go, and a cache that has the real one's downloads but no built bucket server.
     const { cacheFolder } = await import('../../deploy/local/cache.ts')
     const { mkdir, readdir } = await import('node:fs/promises')
@@ -83,7 +84,7 @@ describe('make run', () => {
     expect(run.stackFile().bucket.name).toMatch(/^file:\/\/\//)
   })
 
-  it('serves the same account and records after it was killed, and a new account with FRESH=1', { timeout: 240_000 }, async () => {
+  it('serves the same account and records after it was killed, and a new account with FRESH=1', { timeout: limitMs(240_000) }, async () => {
     const env = { DOCKER_HOST: 'tcp://127.0.0.1:1', TOUR: '0' }
     run = makeRun(folder, env)
     await run.serving()

@@ -9,6 +9,7 @@ import { eventually, loggedIn, service, unique, type Client } from '../harness/c
 import { chainTask } from '../../shared/model/task.ts'
 import { killProcess, runningProcessors } from '../harness/processes.ts'
 import { createPipeline, createStream, readAll, waitForStatus, waitForTotal, write, type Step } from '../harness/pipelines.ts'
+import { limitMs } from '../harness/machine-speed.ts'
 
 let client: Client
 let kafka: kafkajs.Kafka
@@ -83,7 +84,7 @@ export function filter(record: Record): bool { return true }
     })
   })
 
-  it('delivers every record once and in order per key while its processors are killed', async () => {
+  it('delivers every record once and in order per key while its processors are killed', { timeout: limitMs(240_000) }, async () => {
     const COUNT = 300_000
     const source = await createStream(client, { n: 'integer', user: 'string', text: 'string' })
     const sink = await createStream(client, { n: 'integer', user: 'string', text: 'string' })
@@ -116,7 +117,7 @@ export function filter(record: Record): bool { return true }
     }
     expect(read[0]!.value.text).toBe('THE QUICK BROWN FOX JUMPS OVER THE LAZY DOG')
     await client.call('POST', `/v1/pipelines/${id}/stop`)
-  }, 240_000)
+  })
 
   it('writes exactly the failed records to the dead-letter topic, with key, headers and context', async () => {
     const source = await createStream(client, { n: 'integer', text: 'string' }, { partitions: 2 })

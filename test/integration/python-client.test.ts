@@ -8,6 +8,7 @@ import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { service, unique } from '../harness/client.ts'
 import { python } from '../harness/python.ts'
+import { limitMs } from '../harness/machine-speed.ts'
 
 const run = promisify(execFile)
 const ROOT = join(import.meta.dirname, '..', '..')
@@ -16,42 +17,46 @@ const FIXTURES = join(ROOT, 'test', 'fixtures')
 const JOURNEY = join(FIXTURES, 'python-client-journey.py')
 
 describe('the Python client', () => {
-  it('goes the way from a stream to a redriven dead letter, as a wheel, with strict types', { timeout: 400_000 }, async (context) => {
-    // A machine without Python, or without PyPI, can't say anything of it.
-    const interpreter = await python().catch((error: unknown) => context.skip(`no Python with its packages: ${String(error)}`))
-    const folder = await mkdtemp(join(tmpdir(), 'dps-python-'))
-    try {
-      await cp(CLIENT, join(folder, 'client'), { recursive: true })
-      const build = ['-m', 'pip', 'wheel', '--quiet', '--no-deps', '--no-build-isolation', '--wheel-dir', folder, join(folder, 'client')]
-      await run(interpreter, build, { timeout: 120_000 })
-      const wheel = join(folder, 'dps_client-0.1.0-py3-none-any.whl')
-      expect(readFileSync(wheel).length).toBeGreaterThan(10_000)
-      const { apiUrl, accounts } = service()
-      const { api_key, api_secret } = accounts.enterprise
-      // A wheel is a folder that Python can import from.
-      const env = {
-        PATH: process.env.PATH,
-        PYTHONPATH: wheel,
-        DPS_URL: apiUrl,
-        DPS_API_KEY: api_key,
-        DPS_API_SECRET: api_secret,
-        NAME: unique('python'),
+  it(
+    'goes the way from a stream to a redriven dead letter, as a wheel, with strict types',
+    { timeout: limitMs(400_000) },
+    async (context) => {
+      // A machine without Python, or without PyPI, can't say anything of it.
+      const interpreter = await python().catch((error: unknown) => context.skip(`no Python with its packages: ${String(error)}`))
+      const folder = await mkdtemp(join(tmpdir(), 'dps-python-'))
+      try {
+        await cp(CLIENT, join(folder, 'client'), { recursive: true })
+        const build = ['-m', 'pip', 'wheel', '--quiet', '--no-deps', '--no-build-isolation', '--wheel-dir', folder, join(folder, 'client')]
+        await run(interpreter, build, { timeout: 120_000 })
+        const wheel = join(folder, 'dps_client-0.1.0-py3-none-any.whl')
+        expect(readFileSync(wheel).length).toBeGreaterThan(10_000)
+        const { apiUrl, accounts } = service()
+        const { api_key, api_secret } = accounts.enterprise
+        // A wheel is a folder that Python can import from.
+        const env = {
+          PATH: process.env.PATH,
+          PYTHONPATH: wheel,
+          DPS_URL: apiUrl,
+          DPS_API_KEY: api_key,
+          DPS_API_SECRET: api_secret,
+          NAME: unique('python'),
+        }
+        const { stdout } = await run(interpreter, [JOURNEY], { env, timeout: 120_000 })
+        expect(stdout.trim()).toBe('done')
+        const types = await run(interpreter, ['-m', 'mypy', '--strict', '--cache-dir', folder, join(folder, 'client', 'src'), JOURNEY], {
+          env: { ...env, MYPYPATH: join(folder, 'client', 'src') },
+          timeout: 120_000,
+        })
+        expect(types.stdout).toContain('Success')
+      } finally {
+        await rm(folder, { recursive: true, force: true })
       }
-      const { stdout } = await run(interpreter, [JOURNEY], { env, timeout: 120_000 })
-      expect(stdout.trim()).toBe('done')
-      const types = await run(interpreter, ['-m', 'mypy', '--strict', '--cache-dir', folder, join(folder, 'client', 'src'), JOURNEY], {
-        env: { ...env, MYPYPATH: join(folder, 'client', 'src') },
-        timeout: 120_000,
-      })
-      expect(types.stdout).toContain('Success')
-    } finally {
-      await rm(folder, { recursive: true, force: true })
-    }
-  })
+    },
+  )
 })
 
 describe('a foreign generator', () => {
-  it('makes fewer than 300 models of the OpenAPI document, and a client that works', { timeout: 400_000 }, async (context) => {
+  it('makes fewer than 300 models of the OpenAPI document, and a client that works', { timeout: limitMs(400_000) }, async (context) => {
     const interpreter = await python().catch((error: unknown) => context.skip(`no Python with its packages: ${String(error)}`))
     const folder = await mkdtemp(join(tmpdir(), 'dps-foreign-'))
     try {

@@ -58,7 +58,7 @@ describe('redis as a sink', () => {
     expect(await valuesOf(config.stream)).toEqual(values)
     expect(await sink.position!(deliveryOf(context, 0, 0), start)).toEqual({ nextOffset: 20_000n, note: '20000' })
     await sink.close()
-  }, 30_000)
+  })
 
   it('appends nothing twice when a range is repeated in other parts, and keeps the note until its end', async () => {
     const config = place()
@@ -224,5 +224,5 @@ describe('redis', () => {
       expect((await client.call('DELETE', `/v1/pipelines/${id}`)).status).toBeLessThan(300)
       await eventually('the positions are gone', async () => (await redis.exists(`dps:${id}`)) === 0)
     }
-  }, 90_000)
+  })
 })

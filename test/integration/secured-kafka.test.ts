@@ -64,7 +64,7 @@ beforeAll(async () => {
     },
     scram: ['SCRAM-SHA-256=[name=alice,password=open-sesame]', 'SCRAM-SHA-512=[name=alice,password=open-sesame]'],
   })
-}, 120_000)
+})
 afterAll(async () => {
   await Promise.all(kafka?.children.map((child) => child.stop()) ?? [])
   await rm(folder, { recursive: true, force: true })

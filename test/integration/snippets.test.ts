@@ -11,6 +11,7 @@ import { createStream, readAll, waitForTotal, write } from '../harness/pipelines
 import { python } from '../harness/python.ts'
 import { isFolder } from '../../deploy/local/bucket.ts'
 import type { Account } from '../../deploy/local/launcher.ts'
+import { limitMs } from '../harness/machine-speed.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const run = promisify(execFile)
@@ -79,7 +80,7 @@ async function follow(program: string, args: string[], env: Record<string, strin
 }
 
 describe('the README', () => {
-  it('leads from keys to a large order by curl, and from a file to another one', { timeout: 120_000 }, async () => {
+  it('leads from keys to a large order by curl, and from a file to another one', async () => {
     // Files are copied into a bucket that is a folder.
     const parts = isFolder(service().bucket) ? ['auth/token'] : ['auth/token', 'orders.csv']
     const blocks = await Promise.all(parts.map((part) => blockWith('README.md', 'sh', part)))
@@ -94,7 +95,7 @@ describe('the README', () => {
 })
 
 describe('dps', () => {
-  it('does what its README shows, line by line', { timeout: 240_000 }, async () => {
+  it('does what its README shows, line by line', { timeout: limitMs(240_000) }, async () => {
     const block = await blockWith('clients/cli/README.md', 'sh', 'dps init shop')
     let hash = ''
     let place = folder
@@ -148,7 +149,7 @@ describe('the clients', () => {
   /** The record itself, and the frame in which it was followed. */
   const seen = (out: string) => out.includes('o-1') && out.includes('partition')
 
-  it('for TypeScript writes, reads and follows as its README shows', { timeout: 60_000 }, async () => {
+  it('for TypeScript writes, reads and follows as its README shows', async () => {
     const code = (await blockWith('clients/typescript/README.md', 'ts', 'createClient'))
       .replace("'@data-pipeline-service/client'", JSON.stringify(join(ROOT, 'clients', 'typescript', 'src', 'index.ts')))
       .replace('http://localhost:8080', service().apiUrl)
@@ -157,7 +158,7 @@ describe('the clients', () => {
     await follow(process.execPath, ['--no-warnings', 'snippet.ts'], environment(), seen)
   })
 
-  it('for Python does too', { timeout: 400_000 }, async (context) => {
+  it('for Python does too', { timeout: limitMs(400_000) }, async (context) => {
     const interpreter = await python().catch((error: unknown) => context.skip(`no Python with its packages: ${String(error)}`))
     const keys = 'import os\napi_key, api_secret = os.environ["DPS_API_KEY"], os.environ["DPS_API_SECRET"]\n'
     const code = (await blockWith('clients/python/README.md', 'python', 'dps_client'))
@@ -189,7 +190,7 @@ describe('a webhook', () => {
 })
 
 describe('the guide to SmartModules', () => {
-  it('shows bodies that the API takes', { timeout: 120_000 }, async () => {
+  it('shows bodies that the API takes', async () => {
     const code = await blockWith('docs/smartmodules.md', 'ts', 'class Settings')
     const source = { language: 'typescript', code }
     const given = (await blocksOf('docs/smartmodules.md', 'json')).map((block) => JSON.parse(block) as Record<string, unknown>)
@@ -232,7 +233,7 @@ describe('the guide to SmartModules', () => {
 })
 
 describe('the guide to connectors', () => {
-  it('shows a connector that compiles', { timeout: 60_000 }, async () => {
+  it('shows a connector that compiles', async () => {
     await cp(join(ROOT, 'shared'), join(folder, 'shared'), { recursive: true })
     await cp(join(ROOT, 'package.json'), join(folder, 'package.json'))
     await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))

@@ -9,61 +9,57 @@ import { createPipeline, createStream, readAll, waitForStatus, waitForTotal, wri
 const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => ({ n: from + index }))
 
 describe('a suspended account', () => {
-  it(
-    'gets no token, no answer and no pushed record in; its pipelines stop where they are and go on from there',
-    { timeout: 120_000 },
-    async () => {
-      const { account, client } = await openAccount('enterprise')
-      const bystander = await loggedIn(service().accounts.other)
-      const [from, to] = [await createStream(client, { n: 'integer' }), await createStream(client, { n: 'integer' })]
-      const id = await createPipeline(client, from.id, [{ name: 'dps/map-fields', config: {} }], to.id)
-      const secret = unique('hook')
-      await client.call('POST', '/v1/secrets', { name: secret, value: 'key' })
-      const hook = await connect(client, { connector_id: 'conn_webhook', config: { secret: { $secret: secret } } }, [], stream(from.id))
-      await write(client, from.id, numbers(0, 100))
-      await waitForTotal(client, to.id, 100)
+  it('gets no token, no answer and no pushed record in; its pipelines stop where they are and go on from there', async () => {
+    const { account, client } = await openAccount('enterprise')
+    const bystander = await loggedIn(service().accounts.other)
+    const [from, to] = [await createStream(client, { n: 'integer' }), await createStream(client, { n: 'integer' })]
+    const id = await createPipeline(client, from.id, [{ name: 'dps/map-fields', config: {} }], to.id)
+    const secret = unique('hook')
+    await client.call('POST', '/v1/secrets', { name: secret, value: 'key' })
+    const hook = await connect(client, { connector_id: 'conn_webhook', config: { secret: { $secret: secret } } }, [], stream(from.id))
+    await write(client, from.id, numbers(0, 100))
+    await waitForTotal(client, to.id, 100)
 
-      await suspend(account.account_id, 'unpaid since June')
-      const isRefused = async (of: Client) => {
-        const { body } = await of.call('GET', '/v1/streams')
-        return body.error?.code === 'account_suspended' && body.error.message.includes('unpaid since June')
-      }
-      await eventually('tokens are refused', () => isRefused(client), 5000)
-      const { api_key, api_secret } = account
-      const token = await anonymous().call('POST', '/v1/auth/token', { api_key, api_secret })
-      expect(token.body.error).toMatchObject({ status: 403, code: 'account_suspended' })
-      const wrong = await anonymous().call('POST', '/v1/auth/token', { api_key, api_secret: 'wrong' })
-      expect(wrong.status).toBe(401)
-      const body = '{"n":1000}'
-      const pushed = () =>
-        fetch(`${service().apiUrl}/v1/ingest/${hook}`, {
-          method: 'POST',
-          body,
-          headers: { 'content-type': 'application/json', 'X-Signature-256': createHmac('sha256', 'key').update(body).digest('hex') },
-        })
-      expect((await pushed()).status).toBe(403)
+    await suspend(account.account_id, 'unpaid since June')
+    const isRefused = async (of: Client) => {
+      const { body } = await of.call('GET', '/v1/streams')
+      return body.error?.code === 'account_suspended' && body.error.message.includes('unpaid since June')
+    }
+    await eventually('tokens are refused', () => isRefused(client), 5000)
+    const { api_key, api_secret } = account
+    const token = await anonymous().call('POST', '/v1/auth/token', { api_key, api_secret })
+    expect(token.body.error).toMatchObject({ status: 403, code: 'account_suspended' })
+    const wrong = await anonymous().call('POST', '/v1/auth/token', { api_key, api_secret: 'wrong' })
+    expect(wrong.status).toBe(401)
+    const body = '{"n":1000}'
+    const pushed = () =>
+      fetch(`${service().apiUrl}/v1/ingest/${hook}`, {
+        method: 'POST',
+        body,
+        headers: { 'content-type': 'application/json', 'X-Signature-256': createHmac('sha256', 'key').update(body).digest('hex') },
+      })
+    expect((await pushed()).status).toBe(403)
 
-      // Records that come in by another way wait.
-      const metrics = async () => (await Promise.all(service().metricsUrls.map(async (url) => (await fetch(url)).text()))).join('\n')
-      await eventually(
-        'nothing of it runs',
-        async () => !new RegExp(`pipeline="${id}",status="(running|starting)"`).test(await metrics()),
-        20_000,
-      )
-      expect((await bystander.call('GET', '/v1/streams')).status).toBe(200)
+    // Records that come in by another way wait.
+    const metrics = async () => (await Promise.all(service().metricsUrls.map(async (url) => (await fetch(url)).text()))).join('\n')
+    await eventually(
+      'nothing of it runs',
+      async () => !new RegExp(`pipeline="${id}",status="(running|starting)"`).test(await metrics()),
+      20_000,
+    )
+    expect((await bystander.call('GET', '/v1/streams')).status).toBe(200)
 
-      await suspend(account.account_id)
-      await eventually('tokens are good again', async () => (await client.call('GET', '/v1/streams')).status === 200, 5000)
-      await write(client, from.id, numbers(100, 200))
-      await waitForTotal(client, to.id, 200)
-      await waitForStatus(client, id, 'running')
-      expect((await readAll(client, to.id)).map(({ n }) => Number(n)).toSorted((a, b) => a - b)).toEqual(numbers(0, 200).map(({ n }) => n))
-      expect((await pushed()).status).toBe(202)
-      const { entries } = (await client.call<{ entries: { operation: string; actor: string }[] }>('GET', '/v1/audit?actor=operator')).body
-      expect(entries.map(({ operation }) => operation)).toEqual(['resumeAccount', 'suspendAccount', 'createAccount'])
-      for (const each of [id, hook]) await client.call('POST', `/v1/pipelines/${each}/stop`)
-    },
-  )
+    await suspend(account.account_id)
+    await eventually('tokens are good again', async () => (await client.call('GET', '/v1/streams')).status === 200, 5000)
+    await write(client, from.id, numbers(100, 200))
+    await waitForTotal(client, to.id, 200)
+    await waitForStatus(client, id, 'running')
+    expect((await readAll(client, to.id)).map(({ n }) => Number(n)).toSorted((a, b) => a - b)).toEqual(numbers(0, 200).map(({ n }) => n))
+    expect((await pushed()).status).toBe(202)
+    const { entries } = (await client.call<{ entries: { operation: string; actor: string }[] }>('GET', '/v1/audit?actor=operator')).body
+    expect(entries.map(({ operation }) => operation)).toEqual(['resumeAccount', 'suspendAccount', 'createAccount'])
+    for (const each of [id, hook]) await client.call('POST', `/v1/pipelines/${each}/stop`)
+  })
 })
 
 describe('pushed records', () => {

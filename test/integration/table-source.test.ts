@@ -70,7 +70,7 @@ describe('a table by replication', () => {
     expect(await slots(id)).toBe(1)
     await client.call('DELETE', `/v1/pipelines/${id}`)
     await eventually('the replication slot is gone', async () => (await slots(id)) === 0)
-  }, 180_000)
+  })
 
   it('goes on when a column was dropped or renamed while changes without their large values were waiting', async () => {
     const source = name('altered')
@@ -94,7 +94,7 @@ describe('a table by replication', () => {
     const [, changed] = await readAll(client, to.id)
     expect(changed).toEqual({ id: 1, large: 'x'.repeat(20_000), n: 2, gone: {} })
     await client.call('DELETE', `/v1/pipelines/${id}`)
-  }, 60_000)
+  })
 
   it('goes through a stream into Parquet, and DuckDB reads back what the table holds', async () => {
     const source = name('told')
@@ -136,7 +136,7 @@ describe('a table by replication', () => {
       60_000,
     ).catch(async () => expect(await readBack()).toEqual(wanted))
     s3.close()
-  }, 120_000)
+  })
 
   it('writes rows with operation and commit time into folders by a member, and DuckDB rebuilds the table cell by cell', async () => {
     const source = name('history')
@@ -211,7 +211,7 @@ describe('a table by replication', () => {
     )
     await client.call('DELETE', `/v1/pipelines/${id}`)
     s3.close()
-  }, 120_000)
+  })
 })
 
 describe('a table by query', () => {
@@ -230,7 +230,7 @@ describe('a table by query', () => {
     await eventually('all rows are there', async () => (await count()) === 7000, 60_000)
     await warehouse.query(`UPDATE ${source} SET v = 1, changed_at = '2026-01-02' WHERE id <= 10`)
     await eventually('the changed rows are copied again', async () => (await count()) === 7010)
-  }, 90_000)
+  })
 
   it('is never one of Postgres’ own, which name what others have', async () => {
     for (const own of ['pg_class', 'pg_catalog.pg_attribute', 'information_schema.tables']) {

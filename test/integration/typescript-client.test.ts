@@ -86,7 +86,7 @@ describe('the TypeScript client', () => {
     await dps.pipelines.delete(id)
   })
 
-  it('is a package that Node runs without this repository', { timeout: 120_000 }, async () => {
+  it('is a package that Node runs without this repository', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'dps-client-'))
     const env = { ...process.env, PATH: `${join(ROOT, 'node_modules', '.bin')}:${process.env.PATH}` }
     try {

@@ -105,7 +105,7 @@ describe('a web service as a sink', () => {
     for (const { key, status } of web.bodies) if (status >= 500) expect(accepted.some((each) => each.key === key)).toBe(true)
     await client.call('DELETE', `/v1/pipelines/${id}`)
     web.close()
-  }, 90_000)
+  })
 
   it('makes each dead letter once, however often a round is repeated while it is down', async () => {
     const from = await createStream(client, { n: 'integer' }, { partitions: 1 })
@@ -141,7 +141,7 @@ describe('a web service as a sink', () => {
     expect(dead_letters.map(({ offset }) => Number(offset)).sort()).toEqual([0, 1, 2])
     await client.call('DELETE', `/v1/pipelines/${id}`)
     web.close()
-  }, 150_000)
+  })
 
   it('gets the records that it accepts, and those that it refuses become dead letters', async () => {
     const from = await createStream(client, { n: 'integer' })

@@ -53,7 +53,7 @@ beforeAll(async () => {
   const sources = { changes: CHANGES, rewrites: REWRITES, repeats: REPEATS, sets: SETS, fails: FAILS }
   for (const [name, source] of Object.entries(sources)) modules[name] = await WebAssembly.compile(await compileSmartModule(source))
   modules.keeps = await WebAssembly.compile(new Uint8Array(toBinary(KEEPS)))
-}, 120_000)
+})
 
 const OWN = ['changes', 'rewrites', 'repeats', 'sets', 'fails']
 const STEPS: Step[] = [

@@ -72,7 +72,7 @@ describe('keys and headers', () => {
 })
 
 describe('the package of the SDK', () => {
-  it('has the types of what it exports, and of AssemblyScript', { timeout: 60_000 }, async () => {
+  it('has the types of what it exports, and of AssemblyScript', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'dps-sdk-'))
     try {
       const modules = join(folder, 'node_modules')

@@ -78,7 +78,7 @@ describe('the settings of a source', () => {
     )
   })
 
-  it('have what the config says, whatever it is', { timeout: 60_000 }, async () => {
+  it('have what the config says, whatever it is', async () => {
     const config = fc.record({
       text: fc.string({ unit: 'grapheme' }),
       share: fc.double({ noNaN: true, noDefaultInfinity: true }),

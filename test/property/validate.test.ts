@@ -68,7 +68,7 @@ const few = schema.chain((whole) =>
 )
 
 describe('dps/validate', () => {
-  it('finds valid what ajv finds valid', { timeout: 120_000 }, async () => {
+  it('finds valid what ajv finds valid', async () => {
     let [valid, invalid] = [0, 0]
     await fc.assert(
       fc.asyncProperty(few, fc.array(document, { minLength: 5, maxLength: 20 }), async (given, documents) => {

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest'
 import { BUILT_INS, builtInSmartModules } from '../../shared/smartmodule/catalogue/catalogue.ts'
 import { timesOf } from '../harness/times-of.ts'
 
-it('lets other work of the thread run between two modules', { timeout: 120_000 }, async () => {
+it('lets other work of the thread run between two modules', async () => {
   const cold = await mkdtemp(join(tmpdir(), 'dps-cold-cache-'))
   const some = BUILT_INS.filter(({ name }) => ['dps/sample', 'dps/flatten', 'dps/explode'].includes(name))
   try {

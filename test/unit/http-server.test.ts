@@ -51,7 +51,7 @@ async function until(condition: () => boolean | Promise<boolean>): Promise<void>
 }
 
 describe('a connection', () => {
-  it('without a whole head in time is answered with 408 and ends, though its client keeps it open', { timeout: 15_000 }, async () => {
+  it('without a whole head in time is answered with 408 and ends, though its client keeps it open', async () => {
     await listen((_, response) => response.end('ok'), { headersMs: 200, requestMs: 400 })
     const half = await open()
     half.socket.write('GET / HTTP/1.1\r\nHo')
@@ -127,7 +127,7 @@ describe('a large answer', () => {
   }
   const ask = (path: string) => `GET /${path} HTTP/1.1\r\nHost: x\r\n\r\n`
 
-  it('that is not read ends its connection, and no longer counts', { timeout: 20_000 }, async () => {
+  it('that is not read ends its connection, and no longer counts', async () => {
     await serve(40 * MIB, 500)
     for (let index = 0; index < 2; index++) (await open(false)).socket.write(ask('r16'))
     const reader = await open()
@@ -147,7 +147,7 @@ describe('a large answer', () => {
     await until(() => after.bytes() > 16 * MIB)
   })
 
-  it('is whole at a client that reads slowly, and its connection may be used again', { timeout: 20_000 }, async () => {
+  it('is whole at a client that reads slowly, and its connection may be used again', async () => {
     const withoutProgressMs = 1000
     await serve(40 * MIB, withoutProgressMs)
     const slow = await open()

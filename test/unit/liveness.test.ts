@@ -21,7 +21,7 @@ describe('a process', () => {
     child.stderr.on('data', (text) => (said += String(text)))
     const [, signal] = await once(child, 'exit')
     expect([signal, said]).toEqual(['SIGKILL', expect.stringContaining('has been blocked')])
-  }, 20_000)
+  })
 
   it('is not killed when it is busy in turns, or was paused as a whole', async () => {
     const busy = 'for (const until = Date.now() + 300; Date.now() < until;);'
@@ -34,5 +34,5 @@ describe('a process', () => {
     child.kill('SIGCONT')
     const [code] = await once(child, 'exit')
     expect(code).toBe(7)
-  }, 20_000)
+  })
 })

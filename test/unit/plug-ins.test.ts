@@ -11,6 +11,7 @@ import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
 import { toBinary } from '../attack/modules/module-builder.ts'
 import { openTestChain, type ChainResult } from '../harness/chains.ts'
 import { buildGo } from '../harness/compiled-fixtures.ts'
+import { limitMs } from '../harness/machine-speed.ts'
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
@@ -41,26 +42,38 @@ const refusal = (upload: Uint8Array) => {
 }
 
 describe('a data transform of Redpanda', () => {
-  it('in Go drops, changes and multiplies records, and its failures are the records’ own', { timeout: 300_000 }, async (context) => {
-    const binary = await buildGo('go-redpanda')
-    if (!binary) return context.skip('there is no Go on this machine, or no way to its modules')
-    const chain = await open(binary, { LEVEL: 'error' })
-    const error = (more: object = {}) => JSON.stringify({ level: 'error', ...more })
-    const result = await chain.run([error(), '{"level":"info"}', null, error({ lines: ['a', 'b'] }), 'x', error({ panic: true }), error()])
-    expect(shown(result)).toEqual([
-      ['error', error(), { h: '\0', offset: '0' }],
-      ['k2', null, { h: '\u0002' }],
-      ['error', '{"line":"a"}', { h: '\u0003', offset: '3' }],
-      ['error', '{"line":"b"}', { h: '\u0003', offset: '3' }],
-      ['error', error(), { h: '\u0006', offset: '6' }],
-    ])
-    expect(reasons(result).map(([delta, code]) => [delta, code])).toEqual([
-      [4, 'module_trapped'],
-      [5, 'module_trapped'],
-    ])
-    expect(result.failures[0]!.message).toContain('invalid character')
-    expect(result.failures[1]!.message).toContain('as told')
-  })
+  it(
+    'in Go drops, changes and multiplies records, and its failures are the records’ own',
+    { timeout: limitMs(300_000) },
+    async (context) => {
+      const binary = await buildGo('go-redpanda')
+      if (!binary) return context.skip('there is no Go on this machine, or no way to its modules')
+      const chain = await open(binary, { LEVEL: 'error' })
+      const error = (more: object = {}) => JSON.stringify({ level: 'error', ...more })
+      const result = await chain.run([
+        error(),
+        '{"level":"info"}',
+        null,
+        error({ lines: ['a', 'b'] }),
+        'x',
+        error({ panic: true }),
+        error(),
+      ])
+      expect(shown(result)).toEqual([
+        ['error', error(), { h: '\0', offset: '0' }],
+        ['k2', null, { h: '\u0002' }],
+        ['error', '{"line":"a"}', { h: '\u0003', offset: '3' }],
+        ['error', '{"line":"b"}', { h: '\u0003', offset: '3' }],
+        ['error', error(), { h: '\u0006', offset: '6' }],
+      ])
+      expect(reasons(result).map(([delta, code]) => [delta, code])).toEqual([
+        [4, 'module_trapped'],
+        [5, 'module_trapped'],
+      ])
+      expect(result.failures[0]!.message).toContain('invalid character')
+      expect(result.failures[1]!.message).toContain('as told')
+    },
+  )
 
   it('in Rust goes on after a batch, and after a record at which it ended', async () => {
     const chain = await open(await rust('redpanda-upper'))
@@ -125,7 +138,7 @@ describe('a SmartModule of Fluvio', () => {
     expect(reasons(result)).toEqual([[2, 'record_failed', 'invalid digit found in string']])
   })
 
-  it('makes several records of one, and does not grow for ever', { timeout: 120_000 }, async () => {
+  it('makes several records of one, and does not grow for ever', async () => {
     const chain = await open(await rust('fluvio-array-map-words'))
     expect((await chain.run(['a b c', '', 'd'])).values).toEqual(['a', 'b', 'c', 'd'])
     const long = 'word '.repeat(20_000)
@@ -156,7 +169,7 @@ export function arrayMap(record: Record): void {
     ])
   })
 
-  it('that refuses all records comes to an end soon', { timeout: 60_000 }, async () => {
+  it('that refuses all records comes to an end soon', async () => {
     const chain = await open(await rust('fluvio-filter-param'), { contains: 'a' })
     const result = await chain.run(Array.from({ length: 20_000 }, () => 'boom'))
     expect(result.failures.length).toBe(20_000)
@@ -187,7 +200,7 @@ describe('an Extism plug-in', () => {
 })
 
 describe('a data transform that is given up', () => {
-  it('gives its memory back', { timeout: 60_000 }, async () => {
+  it('gives its memory back', async () => {
     const { kind, binary } = inspectBinary(await rust('redpanda-upper'))
     const module = await WebAssembly.compile(binary)
     const before = process.memoryUsage().rss

@@ -31,7 +31,7 @@ async function started(memoryBytesMax = 2 ** 31): Promise<RunnerProcess> {
 }
 
 describe('a runner', () => {
-  it('is ready without an environment, and ends when it is drained', { timeout: 30_000 }, async () => {
+  it('is ready without an environment, and ends when it is drained', async () => {
     const own = await started()
     expect(own.isReady()).toBe(true)
     own.drain()
@@ -42,18 +42,18 @@ describe('a runner', () => {
     ['SIGKILL', false],
     ['SIGABRT', true],
     ['SIGSEGV', true],
-  ] as const)('that ends by %s: blamed is %s', { timeout: 30_000 }, async (signal, isBlamed) => {
+  ] as const)('that ends by %s: blamed is %s', async (signal, isBlamed) => {
     const own = await started()
     process.kill(own.pid, signal)
     expect(await own.ended).toMatchObject({ isWanted: false, isBlamed, cause: `signal ${signal}` })
   })
 
-  it('that takes more memory than it may is killed, and blamed', { timeout: 30_000 }, async () => {
+  it('that takes more memory than it may is killed, and blamed', async () => {
     const own = await started(64 << 20)
     expect(await own.ended).toMatchObject({ isWanted: false, isBlamed: true, cause: 'memory: more than 64 MiB' })
   })
 
-  it('that stands still is killed once its beats are missed, and blamed', { timeout: 40_000 }, async () => {
+  it('that stands still is killed once its beats are missed, and blamed', async () => {
     const own = await started()
     process.kill(own.pid, 'SIGSTOP')
     expect(await own.ended).toMatchObject({ isWanted: false, isBlamed: true, cause: 'silence for 10 s' })

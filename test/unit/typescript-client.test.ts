@@ -193,7 +193,7 @@ describe('the TypeScript client', () => {
     const foreign = await serve([{ status: 200, body: '<html>', headers: { 'content-type': 'text/html' } }], { retriesMax: 4 })
     const { client } = foreign
     await expect(Promise.race([first(client), new Promise((resolve) => setTimeout(resolve, 8000, 'late'))])).rejects.toThrow(ApiError)
-  }, 20_000)
+  })
 
   it('comes back where it left off, and ends when what it listens to is gone', async () => {
     const events = (text: string): Answer => ({ status: 200, headers: { 'content-type': 'text/event-stream' }, body: text })
