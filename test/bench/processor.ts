@@ -9,6 +9,7 @@ import { definitionKeys, serviceNames, type PipelineDefinition } from '../../sha
 import { ON_ERROR_DEFAULT } from '../../shared/model/policies.ts'
 import { builtInSmartModules } from '../../shared/smartmodule/catalogue/catalogue.ts'
 import { SCHEMA_ID } from './records.ts'
+import { limitMs } from '../harness/machine-speed.ts'
 
 export type BenchStep = { name: string; config: Record<string, unknown> }
 
@@ -39,7 +40,7 @@ export type BenchProcessorOptions = {
 
 const EARLY_LINES_MAX = 1000
 /** Shorter than a test's own deadline, so that no processor outlives a failed test. */
-const START_MAX_MS = 40_000
+const START_MAX_MS = limitMs(40_000)
 const ROOT = join(import.meta.dirname, '..', '..')
 
 /** Publishes the built-in SmartModules and starts the processor. */

@@ -183,7 +183,7 @@ describe('the console', () => {
     await tab.page.locator('.figures').waitFor()
     // It is back within two seconds.
     await eventually('the page says so', async () => {
-      runningControlPlanes().forEach(killProcess)
+      for (const pid of runningControlPlanes()) killProcess(pid)
       return tab.page.getByText('Reconnecting').isVisible()
     })
     // What was there stays there.

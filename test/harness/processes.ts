@@ -29,10 +29,10 @@ function runningOf(script: string): number[] {
 export const runningProcessors = (): number[] => runningOf('services/processor/main.ts')
 export const runningControlPlanes = (): number[] => runningOf('services/control-plane/main.ts')
 
-/** Sends SIGKILL to a process; it is no error if the process has already ended. */
-export function killProcess(pid: number): void {
+/** Sends the signal to a process; it is no error if the process has already ended. */
+export function killProcess(pid: number, signal: NodeJS.Signals = 'SIGKILL'): void {
   try {
-    process.kill(pid, 'SIGKILL')
+    process.kill(pid, signal)
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
   }
@@ -41,7 +41,7 @@ export function killProcess(pid: number): void {
 /** Kills every processor of this run, and waits until the launcher has started others in their place. */
 export async function killProcessors(): Promise<void> {
   const before = runningProcessors()
-  before.forEach(killProcess)
+  for (const pid of before) killProcess(pid)
   await eventually('new processors run', async () => {
     const now = runningProcessors()
     return now.length >= before.length && now.every((pid) => !before.includes(pid))

@@ -270,6 +270,7 @@ describe('a canary with a share', () => {
     await write(client, from.id, numbers(1000, 50))
     const its = numbers(1000, 50).filter(({ n }) => isIts(n)).length
     await eventually('the tasks report what it failed', async () => (await canaryOf(id)).handled_failed === its)
+    await waitForTotal(client, to.id, 80 - its)
     type Letters = { dead_letters: { offset: number; version: string }[] }
     const { dead_letters } = (await client.call<Letters>('GET', `/v1/pipelines/${id}/dead-letters?page_size=100`)).body
     expect(dead_letters).toHaveLength(its)

@@ -15,7 +15,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findConnector } from '../../shared/connectors/catalogue.ts'
 import type { ConnectorContext } from '../../shared/connectors/connector.ts'
 import type { OpenSink } from '../../shared/connectors/sink.ts'
-import { service, unique } from '../harness/client.ts'
+import { eventually, service, unique } from '../harness/client.ts'
 import {
   contextFor,
   createTopic,
@@ -225,17 +225,18 @@ const SINKS: SinkCase[] = [
   },
 ]
 
-/** Reads the values of a topic of the second cluster until nothing more comes. */
+/** Reads the values of a topic of the second cluster, of one partition, to its end. */
 async function readTopic(topic: string): Promise<Buffer[]> {
+  const admin = second.kafka.admin()
+  await admin.connect()
+  const [end] = await admin.fetchTopicOffsets(topic)
+  await admin.disconnect()
   const consumer = second.kafka.consumer({ groupId: unique('reader') })
   await consumer.connect()
   await consumer.subscribe({ topics: [topic], fromBeginning: true })
   const found: Buffer[] = []
   await consumer.run({ eachMessage: async ({ message }) => void found.push(message.value!) })
-  for (let quiet = 0, before = -1; quiet < 8; quiet = found.length === before ? quiet + 1 : 0) {
-    before = found.length
-    await new Promise((resolve) => setTimeout(resolve, 250))
-  }
+  await eventually('the topic is read to its end', async () => found.length >= Number(end!.high))
   await consumer.disconnect()
   return found
 }

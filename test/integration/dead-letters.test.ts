@@ -11,7 +11,7 @@ import { eventually, loggedIn, service, unique, type Client } from '../harness/c
 import { connect, countRows, lettersOf, openWarehouse, stream, table, waitForRows } from '../harness/connectors.ts'
 import { deployModule, filterOverN } from '../harness/modules.ts'
 import { openStore, placeAt } from '../harness/object-store.ts'
-import { createStream, write } from '../harness/pipelines.ts'
+import { createStream, waitForAccounting, write } from '../harness/pipelines.ts'
 import { killProcessors } from '../harness/processes.ts'
 import { slowness } from '../harness/machine-speed.ts'
 
@@ -88,7 +88,7 @@ async function searchRate(mode: string): Promise<number> {
   const from = performance.now()
   await waitForRows(warehouse, name, COUNT * 0.7, 60_000)
   const seconds = (performance.now() - from) / 1000
-  expect((await lettersOf(client, id)).total).toBe(COUNT * 0.3)
+  await eventually('all dead letters', async () => (await lettersOf(client, id)).total === COUNT * 0.3, 60_000)
   expect((await sizeOf()) - before).toBeLessThan(1 << 20)
   await client.call('DELETE', `/v1/pipelines/${id}`)
   process.stdout.write(
@@ -116,8 +116,7 @@ describe('rows that a table refuses', () => {
     await eventually('forty dead letters', async () => (await lettersOf(client, id)).total === 40)
     await new Promise((resolve) => setTimeout(resolve, 1500))
     expect((await lettersOf(client, id)).total).toBe(40)
-    const { body } = await client.call<{ totals: { dead_lettered: number } }>('GET', `/v1/pipelines/${id}/accounting`)
-    expect(body.totals.dead_lettered).toBe(40)
+    expect((await waitForAccounting(client, id, 10_000)).totals.dead_lettered).toBe(40)
     await warehouse.query(`ALTER TABLE ${name} ALTER COLUMN text TYPE text`)
     expect(await redriven(id)).toBe(40)
     const { rows } = await warehouse.query(`SELECT count(*)::int AS rows, count(DISTINCT n)::int AS once FROM ${name}`)
@@ -132,6 +131,7 @@ describe('rows that a table refuses', () => {
     const id = await connect(client, stream(from.id), [], table({ table: name }))
     await write(client, from.id, [...numbers(0, 3), ...numbers(1, 5)])
     await eventually('two dead letters', async () => (await lettersOf(client, id)).total === 2)
+    await waitForRows(warehouse, `"${name}"`, 5)
     const { rows } = await warehouse.query(`SELECT n FROM "${name}" ORDER BY n`)
     expect(rows).toEqual(numbers(0, 5))
     await client.call('DELETE', `/v1/pipelines/${id}`)

@@ -219,10 +219,11 @@ describe('a revision', () => {
     await waitForTotal(client, to.id, written)
     const records = await readAll(client, to.id)
     expect(sorted(records)).toEqual(Array.from({ length: written }, (_, n) => n))
-    const { body: ledger } = await client.call<{ entries: { partition: number; revision: number; from_offset: number }[] }>(
-      'GET',
-      `/v1/pipelines/${id}/ledger`,
-    )
+    type Ledger = { entries: { partition: number; revision: number; from_offset: number }[] }
+    const ledger = await eventually('the ledger has revision 4 of every partition', async () => {
+      const { body } = await client.call<Ledger>('GET', `/v1/pipelines/${id}/ledger`)
+      return [0, 1, 2, 3].every((each) => body.entries.some(({ partition, revision: by }) => partition === each && by === 4)) && body
+    })
     const byOf = new Map(records.map(({ n, by }) => [Number(n), Number(by)]))
     const { body: source } = await client.call<{ data: { n: number }[] }>('GET', `/v1/streams/${from.id}/data?limit=1`)
     expect(source.data).toHaveLength(1)

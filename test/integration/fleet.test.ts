@@ -142,11 +142,14 @@ describe('the partitions of a processor', () => {
     let n = 0
     for (; n < 40; n += PARTITIONS) await writeRound(setup, n)
     process.kill(pid, 'SIGSTOP')
-    for (const until = Date.now() + 10_000; Date.now() < until; n += PARTITIONS) {
-      await writeRound(setup, n)
-      await new Promise((resolve) => setTimeout(resolve, 100))
+    try {
+      for (const until = Date.now() + 10_000; Date.now() < until; n += PARTITIONS) {
+        await writeRound(setup, n)
+        await new Promise((resolve) => setTimeout(resolve, 100))
+      }
+    } finally {
+      process.kill(pid, 'SIGCONT')
     }
-    process.kill(pid, 'SIGCONT')
     for (const until = Date.now() + 5000; Date.now() < until; n += PARTITIONS) {
       await writeRound(setup, n)
       await new Promise((resolve) => setTimeout(resolve, 100))
@@ -159,7 +162,7 @@ describe('the partitions of a processor', () => {
 })
 
 describe('the data plane', () => {
-  it('goes on, even through a processor’s restart, while the control plane stands still', async () => {
+  it('goes on, even through a processor’s restart, while the control plane stands still', { timeout: limitMs(240_000) }, async () => {
     await twoProcessors()
     const setup = await setUp()
     const [controlPlane] = runningControlPlanes()

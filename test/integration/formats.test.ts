@@ -5,7 +5,8 @@ import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { connect, lettersOf, openWarehouse, stream, table, waitForRows } from '../harness/connectors.ts'
-import { createStream, dataText, readAll, waitForTotal, write } from '../harness/pipelines.ts'
+import { createStream, dataText, readAll, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
+import { limitMs } from '../harness/machine-speed.ts'
 
 const { SchemaRegistry } = registryPackage
 let client: Client
@@ -133,6 +134,7 @@ describe.each(['avro', 'protobuf'])('a stream in %s', (format) => {
     await producer.connect()
     const framed = (id: number, value: Buffer) => Buffer.concat([Buffer.from([0, 0, 0, 0, id]), value])
     const messages = [Buffer.from('no frame'), framed(1, Buffer.from([255])), framed(2, Buffer.from([255]))].map((value) => ({ value }))
+    await waitForStatus(client, back, 'running')
     const startedAt = Date.now()
     await producer.send({ topic: to.topic, messages: [...messages, { value: framed(to.schema_id, Buffer.from([0, 2])) }] })
     await producer.disconnect()
@@ -145,7 +147,7 @@ describe.each(['avro', 'protobuf'])('a stream in %s', (format) => {
       60_000,
     )
     // Schemas that may still come are waited for together.
-    expect(Date.now() - startedAt).toBeLessThan(38_000)
+    expect(Date.now() - startedAt).toBeLessThan(limitMs(38_000))
     const bytesOf = (value: unknown) => Buffer.from((value as { base64: string }).base64, 'base64').toString('latin1')
     const found = unread.dead_letters.map(({ value, error }) => [bytesOf(value), error.code, (error as { message?: string }).message])
     const unknown = (id: number) => `the value was written with schema ${id}, which the stream does not have`
@@ -158,8 +160,10 @@ describe.each(['avro', 'protobuf'])('a stream in %s', (format) => {
     // What can be read is shown as JSON.
     const failing = { name: 'dps/cel', config: { set: { v: 'string(1 / (value.id - 3))' } } }
     const read = await connect(client, stream(to.id), [failing], stream((await createStream(client, { id: 'integer', v: 'string' })).id))
-    const third = await eventually('a dead letter of a step', async () =>
-      (await lettersOf(client, read)).dead_letters.find(({ error }) => error.code === 'record_failed'),
+    const third = await eventually(
+      'a dead letter of a step',
+      async () => (await lettersOf(client, read)).dead_letters.find(({ error }) => error.code === 'record_failed'),
+      60_000,
     )
     expect(third.value).toMatchObject({ json: { id: 3, v: 'fits too' } })
   })

@@ -12,6 +12,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { findJava } from '../../deploy/local/java.ts'
 import { makeRun, type MakeRun } from '../harness/make-run.ts'
 import { limitMs } from '../harness/machine-speed.ts'
+import { childrenOf, hasEnded } from '../harness/child-processes.ts'
+import { eventually } from '../harness/client.ts'
 
 const OPERATE = join(import.meta.dirname, '..', '..', 'deploy', 'local', 'operate.ts')
 const PARTS = ['kafka', 'postgres', 'redis', 'registry', 'bucket']
@@ -97,9 +99,10 @@ describe('make run', () => {
     })
     expect(JSON.parse(stdout)).toMatchObject({ account_id, role: 'owner', path: expect.stringContaining('/console/#link=') })
     expect(stderr).toContain(api_url)
+    const children = childrenOf(run.stackFile().pids.launcher)
+    expect(children.length).toBeGreaterThan(0)
     await run.end('SIGKILL')
-    // Its reaper ends the children first.
-    await new Promise((resolve) => setTimeout(resolve, 7000))
+    await eventually('its reaper has ended the children, and itself', async () => children.every(hasEnded))
 
     run = makeRun(folder, env)
     await run.serving()

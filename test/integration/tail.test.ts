@@ -126,7 +126,7 @@ describe('the tail of a pipeline', () => {
       return body.pagination.total > 0 && valuesOf(sink).includes(1200)
     })
     await client.call('POST', `/v1/pipelines/${id}/stop`)
-    expect((await client.call('DELETE', `/v1/pipelines/${id}`)).status).toBe(204)
+    expect((await client.call('DELETE', `/v1/pipelines/${id}`)).status).toBeOneOf([202, 204])
     await sink.ended
   })
 
@@ -147,10 +147,13 @@ describe('the tail of a pipeline', () => {
 describe('the tail of a stream', () => {
   it('shows a sample of many records, and tells how many it left out', async () => {
     const stream = await createStream(client, { n: 'integer' }, { partitions: 2 })
+    await write(client, stream.id, numbers(0, 1))
     const reader = await open(`/streams/${stream.id}/tail`)
+    // It is connected before it has found its place.
+    await eventually('it has begun', async () => recordsOf(reader).length > 0)
     for (let n = 0; n < 20_000; n += 5000) await write(client, stream.id, numbers(n, n + 5000))
     const told = () => reader.events.reduce((sum, { data }) => sum + data.dropped + data.records.length, 0)
-    await eventually('all records are shown or told', async () => told() >= 20_000)
+    await eventually('all records are shown or told', async () => told() > 20_000)
     expect(recordsOf(reader).length).toBeLessThan(2000)
     expect(recordsOf(reader).length).toBeGreaterThan(0)
     // Markers of transactions count as left out.
