@@ -5,6 +5,7 @@ import { hasBrowser, inConsoleOf, openBrowser, type Tab } from '../harness/brows
 import { eventually, service, unique, type Client } from '../harness/client.ts'
 import { openAccount } from '../harness/operator.ts'
 import { createPipeline, createStream, waitForTotal, write } from '../harness/pipelines.ts'
+import { limitMs } from '../harness/machine-speed.ts'
 
 let browser: Browser
 let client: Client
@@ -116,7 +117,7 @@ describe.skipIf(!hasBrowser)('a SmartModule', () => {
       await other.close()
       await code.press('Control+Enter')
       // Compiled first, which takes its time where the machine has other work.
-      await page.getByText('2 records:').waitFor({ timeout: 60_000 })
+      await page.getByText('2 records:').waitFor({ timeout: limitMs(60_000) })
       expect(await page.getByRole('region', { name: 'What became of the records' }).locator('.badge').allTextContents()).toEqual([
         'filtered',
         'delivered',
@@ -138,7 +139,10 @@ describe.skipIf(!hasBrowser)('a SmartModule', () => {
       await page.locator('summary', { hasText: 'Try another version' }).click()
       await page.getByLabel('Version').selectOption('1.0.1')
       await page.getByRole('button', { name: 'Try it' }).click()
-      await page.getByRole('region', { name: 'Records that would differ' }).getByText('{"amount":12}').waitFor({ timeout: 40_000 })
+      await page
+        .getByRole('region', { name: 'Records that would differ' })
+        .getByText('{"amount":12}')
+        .waitFor({ timeout: limitMs(40_000) })
       await page.getByRole('button', { name: 'Promote 1.0.1' }).click()
       await page.locator('.chain').getByText('1.0.1').waitFor()
     })

@@ -31,7 +31,7 @@ async function runShown(commands: string): Promise<Record<string, string>> {
   // As jq takes the id; not every machine has it.
   const jq = `jq() { node -e 'process.stdout.write(JSON.parse(require("node:fs").readFileSync(0)).id)'; }`
   const env = { ...process.env, URL: service().apiUrl, TOKEN: client.token }
-  const { stdout } = await promisify(execFile)('bash', ['-c', `set -eu\n${jq}\n${commands}\nset`], { env, timeout: 60_000 })
+  const { stdout } = await promisify(execFile)('bash', ['-c', `set -eu\n${jq}\n${commands}\nset`], { env, timeout: limitMs(60_000) })
   return Object.fromEntries([...stdout.matchAll(/^([A-Z]+)=(.*)$/gm)].map(([, name, value]) => [name!, value!]))
 }
 
@@ -68,6 +68,7 @@ describe.skipIf(!hasBrowser)('signing in', () => {
     await page.getByRole('button', { name: 'Set the password' }).click()
     await page.getByText('It is set.').waitFor()
     await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor()
     await page.getByLabel('E-mail address').fill(body.email)
     await page.getByLabel('Password').fill('wrong horse battery')
     await page.getByRole('button', { name: 'Sign in' }).click()
@@ -80,7 +81,8 @@ describe.skipIf(!hasBrowser)('signing in', () => {
     await page.goto(`${service().apiUrl}/console/start`)
     await page.getByLabel(/^Name/).fill('typed-before')
     await context.clearCookies()
-    await page.getByRole('button', { name: 'Make the pipeline' }).click()
+    // The dialog may be over it already.
+    await page.getByRole('button', { name: 'Make the pipeline' }).dispatchEvent('click')
     const again = page.getByRole('dialog', { name: 'Your session has ended' })
     await again.getByLabel('Password').fill('correct horse battery')
     await page.keyboard.press('Enter')
@@ -103,7 +105,7 @@ describe.skipIf(!hasBrowser)('the first pipeline', () => {
       await page.getByRole('button', { name: 'Make the pipeline' }).click()
       await page.locator('.equation').getByText('3 in').waitFor()
       await page.locator('.equation').getByText('2 out').waitFor()
-      expect(await page.locator('.equation').textContent()).toContain('1 filtered')
+      await page.locator('.equation').getByText('1 filtered').waitFor()
     })
   })
 
@@ -208,7 +210,8 @@ describe.skipIf(!hasBrowser)('with a browser alone', () => {
       await page.locator('.fix td .badge').waitFor({ state: 'detached' })
       await page.getByRole('button', { name: 'Count what a redrive takes' }).click()
       await page.getByRole('button', { name: 'Redrive 1' }).click()
-      await page.getByText('1 of 1 delivered').waitFor()
+      // The list of redrives says so, too, a moment later.
+      await page.locator('.progress').getByText('1 of 1 delivered').waitFor()
       await page.getByRole('link', { name: 'Pipeline', exact: true }).click()
       // Two counts, and since when each is.
       await page.locator('.chain').getByText('since revision 2').waitFor()
@@ -252,7 +255,7 @@ describe.skipIf(!hasBrowser)('a record that fails', () => {
       await page.locator('.fix td .badge').first().waitFor({ state: 'detached' })
       await page.getByRole('button', { name: 'Count what a redrive takes' }).click()
       await page.getByRole('button', { name: 'Redrive 2' }).click()
-      await page.getByText('2 of 2 delivered').waitFor()
+      await page.locator('.progress').getByText('2 of 2 delivered').waitFor()
       await page.goto(`${service().apiUrl}/console/pipelines/${id}/records/0/0`)
       await page.getByRole('heading', { name: 'As it came' }).waitFor()
       const difference = page.locator('.difference tr', { hasText: 'mean' })

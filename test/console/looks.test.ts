@@ -101,7 +101,7 @@ describe.skipIf(!hasBrowser)('a screen', () => {
       await tab.page.getByRole('button', { name: 'Sign out' }).waitFor()
       await tab.page.getByRole('link', { name: 'Streams' }).click()
       await tab.page.getByRole('heading', { name: 'Streams' }).waitFor()
-      expect(await tab.page.getByRole('button', { name: 'Sign out' }).isVisible()).toBe(false)
+      await tab.page.getByRole('button', { name: 'Sign out' }).waitFor({ state: 'hidden' })
     }
     expect(found).toEqual([])
     expect(tab.complaints).toEqual([])

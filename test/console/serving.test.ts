@@ -88,7 +88,8 @@ describe('the console', () => {
         })
         await page.goto('about:blank')
         await page.goto(`${own.apiUrl}/console/#link=${body.sign_in_token}`)
-        await page.getByRole('button', { name: 'and with Example Inc. from now on' }).click()
+        // The page that leaves for the provider shows its pipelines, too.
+        await Promise.all([page.waitForEvent('load'), page.getByRole('button', { name: 'and with Example Inc. from now on' }).click()])
         await page.getByRole('heading', { name: 'Pipelines' }).waitFor()
         expect(page.url()).toBe(`${own.apiUrl}/console/`)
       }
@@ -188,7 +189,7 @@ describe('the console', () => {
     })
     // What was there stays there.
     expect(await tab.page.locator('.figures').count()).toBe(1)
-    await tab.page.getByText('Reconnecting').waitFor({ state: 'detached', timeout: 40_000 })
+    await tab.page.getByText('Reconnecting').waitFor({ state: 'detached', timeout: limitMs(40_000) })
     await tab.context.close()
   })
 })

@@ -5,6 +5,7 @@ import { hasBrowser, inConsoleOf, linkFor, openBrowser, openTab, type Tab } from
 import { eventually, service, type Client } from '../harness/client.ts'
 import { openAccount } from '../harness/operator.ts'
 import { createStream, write } from '../harness/pipelines.ts'
+import { limitMs } from '../harness/machine-speed.ts'
 
 let browser: Browser
 let client: Client
@@ -72,11 +73,11 @@ describe.skipIf(!hasBrowser)('a tab that follows a stream', () => {
       const first = await time.innerText()
       // A connection that is open, and a service that says nothing.
       await page.route('**/v1/session', () => {})
-      await page.getByText('Reconnecting:').waitFor({ timeout: 30_000 })
+      await page.getByText('Reconnecting:').waitFor({ timeout: limitMs(30_000) })
       await page.getByText('reconnecting', { exact: true }).waitFor()
       expect(await time.innerText()).not.toBe(first)
       await page.unroute('**/v1/session')
-      await page.getByText('Reconnecting:').waitFor({ state: 'detached', timeout: 30_000 })
+      await page.getByText('Reconnecting:').waitFor({ state: 'detached', timeout: limitMs(30_000) })
       await write(client, stream.id, [{ n: 2 }])
       await eventually('the next one comes', async () => (await time.count()) === 2)
       await page.getByText('listening').waitFor()

@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { openDatabase } from '../../services/control-plane/store/database.ts'
 import { findRevision, insertRevision, listRevisions } from '../../services/control-plane/store/pipelines.ts'
-import { loggedIn, service, type Client } from '../harness/client.ts'
+import { eventually, loggedIn, service, type Client } from '../harness/client.ts'
 import { createPipeline, createStream, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
 
 let client: Client
@@ -132,8 +132,6 @@ describe('the operator’s endpoints', () => {
     const job = await client.call<{ id: string }>('POST', `/v1/pipelines/${id}/replay`, { records_per_second: 1 })
     expect((await client.call('DELETE', `/v1/pipelines/${id}`)).status).toBeOneOf([202, 204])
     expect((await client.call('GET', `/v1/pipelines/${id}/offsets`)).status).toBe(404)
-    for (let waited = 0; waited < 60 && (await client.call('GET', `/v1/jobs/${job.body.id}`)).status !== 404; waited++)
-      await new Promise((resolve) => setTimeout(resolve, 500))
-    expect((await client.call('GET', `/v1/jobs/${job.body.id}`)).status).toBe(404)
+    await eventually('its job is gone', async () => (await client.call('GET', `/v1/jobs/${job.body.id}`)).status === 404)
   })
 })

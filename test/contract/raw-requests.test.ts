@@ -28,7 +28,7 @@ async function open(): Promise<{ socket: Socket; read(until: RegExp): Promise<st
   return {
     socket,
     async read(until) {
-      for (const deadline = Date.now() + 5000; Date.now() < deadline; await new Promise((resolve) => setTimeout(resolve, 10)))
+      for (const deadline = Date.now() + limitMs(5000); Date.now() < deadline; await new Promise((resolve) => setTimeout(resolve, 10)))
         if (until.test(text)) return text
       throw new Error(`no answer: ${text.slice(0, 500)}`)
     },

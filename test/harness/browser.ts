@@ -7,6 +7,7 @@ import { chromium, type Browser, type BrowserContext, type Page } from 'playwrig
 import { expect } from 'vitest'
 import { service, unique } from './client.ts'
 import { signInLink } from './operator.ts'
+import { limitMs } from './machine-speed.ts'
 
 const PLACES = [process.env.CHROMIUM ?? '', '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 const executablePath = PLACES.find((path) => path !== '' && existsSync(path))
@@ -36,7 +37,7 @@ export async function openTab(browser: Browser, { theme = 'light', width = 1440 
     permissions: ['clipboard-write', 'clipboard-read'],
   })
   const page = await context.newPage()
-  page.setDefaultTimeout(20_000)
+  page.setDefaultTimeout(limitMs(20_000))
   const complaints: string[] = []
   page.on('console', (said) => {
     // A request that is refused or gets no answer is an error to the browser; what the page makes of it is tested.
@@ -57,6 +58,8 @@ export async function signInTo({ page }: Tab, accountId: string, base?: string):
   await page.goto(await linkFor(accountId, base))
   await page.getByRole('button', { name: 'Sign in by the link' }).click()
   await page.getByRole('heading', { name: 'Pipelines' }).waitFor()
+  // What listens to keys does so once the page is painted; the figures come later than that.
+  await page.locator('.figures').waitFor()
 }
 
 /** Violations of WCAG 2.2 AA on the page, as axe sees them. */

@@ -5,6 +5,7 @@ import { promisify } from 'node:util'
 import type { Account } from '../../deploy/local/launcher.ts'
 import type { AccountType } from '../../shared/model/limits.ts'
 import { loggedIn, service, unique, type Client } from './client.ts'
+import { limitMs } from './machine-speed.ts'
 
 const run = promisify(execFile)
 
@@ -12,7 +13,7 @@ const run = promisify(execFile)
 async function command(script: string, ...parameters: string[]): Promise<unknown> {
   const file = join(import.meta.dirname, '..', '..', 'services', 'control-plane', script)
   const env = { ...process.env, ...service().env }
-  const { stdout } = await run(process.execPath, ['--no-warnings', file, ...parameters], { env, timeout: 60_000 })
+  const { stdout } = await run(process.execPath, ['--no-warnings', file, ...parameters], { env, timeout: limitMs(60_000) })
   return JSON.parse(stdout)
 }
 

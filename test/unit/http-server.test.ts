@@ -7,6 +7,7 @@ import { connectionsMaxOf, createHttpServer, type HttpServerOptions } from '../.
 import type { ServiceError } from '../../services/control-plane/service-error.ts'
 import { createUnsentAnswers, endUnread } from '../../services/control-plane/middleware/unsent-answers.ts'
 import { createLogger } from '../../shared/telemetry/log.ts'
+import { limitMs } from '../harness/machine-speed.ts'
 
 const MIB = 1 << 20
 const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
@@ -45,9 +46,10 @@ async function open(reads = true): Promise<Opened> {
 
 const connections = (): Promise<number> => new Promise((resolve) => server!.getConnections((_, count) => resolve(count)))
 async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  for (const deadline = Date.now() + 10_000; Date.now() < deadline; await new Promise((resolve) => setTimeout(resolve, 20)))
+  const withinMs = limitMs(10_000)
+  for (const deadline = Date.now() + withinMs; Date.now() < deadline; await new Promise((resolve) => setTimeout(resolve, 20)))
     if (await condition()) return
-  throw new Error('not within 10 s')
+  throw new Error(`not within ${withinMs} ms`)
 }
 
 describe('a connection', () => {

@@ -30,9 +30,9 @@ const timed = async (work: Promise<unknown>): Promise<number> => {
 
 it('an account rests for several times as long as its long work took; others do not', async () => {
   const pacer = createPacer({ times: 4 })
-  await pacer.during('one', long(40))
+  await pacer.during('one', long(200))
   const [own, other] = await Promise.all([timed(pacer.during('one', async () => {})), timed(pacer.during('two', async () => {}))])
-  expect(own).toBeGreaterThan(80)
+  expect(own).toBeGreaterThan(400)
   expect(other).toBeLessThan(own)
   // What is short costs no rest.
   expect(await timed(pacer.during('one', (pace) => pace.turns(1000, () => 100)))).toBeLessThan(own)
