@@ -19,5 +19,5 @@ export function slowness(): number {
   return Math.max(1, [timed(), timed(), timed()].toSorted((a, b) => a - b)[1]! / REFERENCE_MS)
 }
 
-/** The milliseconds that are allowed here for what may take `ms` on the reference machine. */
-export const limitMs = (ms: number): number => ms * slowness()
+/** The whole milliseconds that are allowed here for what may take `ms` on the reference machine. */
+export const limitMs = (ms: number): number => Math.ceil(ms * slowness())
