@@ -76,3 +76,12 @@ it('is not slow for casts of many paths in many arrays', () =>
     const after = await fieldsAfter(before, [{ name: 'dps/cast', config: { fields: { ...asked, 'field7.a': 'integer' } } }], typesOf)
     expect(after).toMatchObject({ field6: 'array<string>', field7: 'any' })
   }))
+
+it('looks at each of many fields that are renamed to one, and gives up beyond what a sink can use', async () => {
+  const fields = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`f${index}`, 'integer']))
+  const rename = Object.fromEntries(Object.keys(fields).map((name) => [name, 'x']))
+  const step = { name: 'dps/map-fields', config: { rename } }
+  await within(30, async () => expect(await fieldsAfter(fields, [step], typesOf)).toEqual({ x: 'any' }))
+  const lookup = { name: 'dps/lookup', config: { into: 'one_more' } }
+  expect(await fieldsAfter(fields, [lookup], typesOf)).toBeUndefined()
+})

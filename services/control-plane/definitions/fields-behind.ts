@@ -99,13 +99,17 @@ const FIELDS_BEHIND: Record<
   },
 }
 
-/** The types of records' members after the chain; undefined if they are not known, or if a step may change them in any way. */
+/** A sink that makes a table or a file of records has no use for more. */
+const FIELDS_MAX = 10_000
+
+/** The types of records' members after the chain; undefined if they are not known or too many, or if a step may change them in any way. */
 export async function fieldsAfter(before: Fields | undefined, steps: Steps, typesOf: TypesOf): Promise<Fields | undefined> {
   let fields = before
   for (const { name, config } of steps) {
     // By own names alone: an account may name a SmartModule `constructor`.
     const behind = Object.hasOwn(FIELDS_BEHIND, name) ? FIELDS_BEHIND[name] : undefined
     fields = fields && (await behind?.(fields, config, typesOf))
+    if (fields && Object.keys(fields).length > FIELDS_MAX) return undefined
   }
   return fields
 }

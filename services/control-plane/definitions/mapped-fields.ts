@@ -45,7 +45,11 @@ export function mappedFields(fields: Fields, config: Config): Fields {
     if (drop.has(name) || set.has(name)) {
       if (to !== undefined) lost.add(to)
     } else if (to === undefined) kept.set(name, cased)
-    else renamed.set(to, [...(renamed.get(to) ?? []), cased])
+    else {
+      const known = renamed.get(to)
+      if (known) known.push(cased)
+      else renamed.set(to, [cased])
+    }
   }
   const after = new Map<string, string>()
   for (const name of [...Object.keys(fields), ...renamed.keys()]) {

@@ -49,12 +49,15 @@ const LONG_INTEGER = /\d{16}/g
 
 /** Whether a number of the document has 16 digits in a row, which JavaScript may round; those in texts do not count. */
 export function hasLongNumber(json: string): boolean {
-  let text = 0
-  // Each text is passed over once, however many long numbers there are.
+  // Where the text before ends, and the next one starts: each is looked for once, however many long numbers there are.
+  let end = 0
+  let start = json.indexOf('"')
   for (const { index } of json.matchAll(LONG_INTEGER)) {
-    for (let start = json.indexOf('"', text); start >= 0 && start < index; start = json.indexOf('"', text))
-      text = endOfText(json, start + 1) + 1
-    if (text <= index) return true
+    while (start >= 0 && start < index) {
+      end = endOfText(json, start + 1) + 1
+      start = json.indexOf('"', end)
+    }
+    if (end <= index) return true
   }
   return false
 }
