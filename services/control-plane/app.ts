@@ -46,6 +46,7 @@ import type { Operation } from './routes/operation.ts'
 import { createToken } from './routes/create-token.ts'
 import { createSession } from './routes/members/sessions.ts'
 import { OPERATIONS } from './routes/index.ts'
+import { isIdOf } from '../../shared/model/ids.ts'
 
 /** Of pages that may have 16 MiB each: so many are made at once for an account. Those that wait take no memory yet. */
 const PAGES_AT_ONCE = { atOnce: 8, waitingMax: 1000 }
@@ -215,12 +216,16 @@ function servePublic(router: Router, prefix: string, deps: Deps, options: Public
     send(ctx, { status: 200, body: { provider: provider ? { name: provider.name } : null } })
   })
   router.post(`${prefix}${ingestContract.path}`, async (ctx) => {
-    const sender = `${ctx.params.pipeline} ${addressOf(ctx)}`
-    const reply = await ingest(deps, ctx, ctx.params.pipeline!, {
+    const id = ctx.params.pipeline!
+    // Of pipelines that there are not a sender can name any number, and each key stays in Redis for a minute.
+    const unknown = `- ${addressOf(ctx)}`
+    const sender = isIdOf('pipeline', id) ? `${id} ${addressOf(ctx)}` : unknown
+    const reply = await ingest(deps, ctx, id, {
       assertFewFailed: () => limits.assertFewFailed('signature', sender),
       room: pushes.room.during,
       body: (account, read) => pushes.bodies.run(`${account} ${addressOf(ctx)}`, read),
       signed: (work) => limits.guarded('signature', sender, work),
+      unknown: (work) => limits.guarded('signature', unknown, work),
       pushed: (account, perSecond) => limits.pushed(ctx, account, perSecond),
     })
     send(ctx, reply)

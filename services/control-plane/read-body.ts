@@ -7,7 +7,7 @@ import { INVALID_REQUEST_STATUSES } from '../../shared/errors/codes.ts'
 import { jsonDepth } from '../../shared/model/json-text.ts'
 import { LIMITS } from '../../shared/model/limits.ts'
 import { ServiceError } from './service-error.ts'
-import { elementsOf, parseDocument, parseLines, type RawRecords } from './stream-data/raw-records.ts'
+import { parseElements, parseLines, type RawRecords } from './stream-data/raw-records.ts'
 import { createFewAtOnce } from './middleware/few-at-once.ts'
 import { parseJsonBody } from './middleware/json-body.ts'
 import { assertDepth, assertNesting, withDigits } from './middleware/validate.ts'
@@ -72,6 +72,11 @@ function depthOf({ bytes, spans }: RawRecords): number {
   return deepest
 }
 
+async function linesOf(bytes: Buffer): ReturnType<typeof parseElements> {
+  const raw = await parseLines(bytes)
+  return { rest: {}, raw, depth: 2 + depthOf(raw) }
+}
+
 /** bodyParser only returns text: decoded as `binary` (Latin-1), it keeps every byte and can be turned back into a Buffer. */
 async function readRecords(ctx: Context, limit: string): Promise<RawRecords | undefined> {
   // The parser supports `encoding`, but its types omit it.
@@ -80,12 +85,9 @@ async function readRecords(ctx: Context, limit: string): Promise<RawRecords | un
   await parse(ctx as never, async () => {})
   const bytes = Buffer.from(String(ctx.request.body ?? ''), 'latin1')
   const isLines = ctx.is(NDJSON) !== false
-  const lines = isLines ? await parseLines(bytes) : undefined
-  const body = lines ? { records: lines.values } : parseDocument(bytes)
-  const records = (body as { records?: unknown } | null)?.records
-  const raw = lines ?? (Array.isArray(records) ? elementsOf(bytes, 'records', records) : undefined)
+  const { rest, raw, depth } = isLines ? await linesOf(bytes) : await parseElements(bytes)
   // The schema checks what surrounds the records and that there is at least one, so the first record is enough for it.
-  ctx.request.body = raw ? { ...(body as object), records: raw.values.slice(0, 1) } : body
-  assertDepth(raw && isLines ? 2 + depthOf(raw) : jsonDepth(bytes))
+  ctx.request.body = raw ? { ...(rest as object), records: raw.values.slice(0, 1) } : rest
+  assertDepth(depth)
   return raw
 }

@@ -27,3 +27,7 @@ export function newId(kind: keyof typeof ID_PREFIXES): string {
   }
   return `${ID_PREFIXES[kind]}_${text}`
 }
+
+/** Whether the text looks like an id of the kind. */
+export const isIdOf = (kind: keyof typeof ID_PREFIXES, text: string): boolean =>
+  text.length === ID_PREFIXES[kind].length + 27 && new RegExp(`^${ID_PREFIXES[kind]}_[${ALPHABET}]{26}$`).test(text)

@@ -1,11 +1,13 @@
 /** Records pushed to webhooks, by the signatures of those that push. */
 import { createHmac } from 'node:crypto'
 import { request } from 'node:http'
+import { Redis } from 'ioredis'
 import kafkajs from 'kafkajs'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { connect, stream } from '../harness/connectors.ts'
 import { createStream, waitForTotal } from '../harness/pipelines.ts'
+import { newId } from '../../shared/model/ids.ts'
 
 let client: Client
 beforeAll(async () => {
@@ -58,6 +60,16 @@ describe('a webhook', () => {
     expect((await push(id, bad, { 'X-Hub-Signature-256': sign(bad, 'a key of theirs') })).status).toBe(400)
     await client.call('DELETE', `/v1/pipelines/${id}`)
     expect((await push(id, body, good)).status).toBe(401)
+  })
+
+  it('leaves no more than a name of its sender where it is for pipelines that there are not', async () => {
+    const redis = new Redis(service().redisUrl)
+    const names = Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? `${'x'.repeat(8000)}${n}` : newId('pipeline')))
+    for (const id of names) expect((await push(id, '{}', {})).status).toBe(401)
+    const keys = await redis.keys('*failed-signature*')
+    expect(keys.filter((key) => key.includes('xxxx') || names.some((id) => key.includes(id)))).toEqual([])
+    expect(keys.filter((key) => key.includes(':- '))).toHaveLength(1)
+    redis.disconnect()
   })
 
   it('has at most 32 bodies of one sender read at once', async () => {

@@ -5,7 +5,7 @@ import { INVALID_REQUEST_STATUSES } from '../../../shared/errors/codes.ts'
 import { ServiceError, tooManyAtOnce } from '../service-error.ts'
 import { createSomeAtATime } from '../some-at-a-time.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
-import { isStorable } from '../../../shared/model/text.ts'
+import { isIdOf } from '../../../shared/model/ids.ts'
 import { ownerOf } from '../../../shared/secrets/envelope.ts'
 import { findAccount } from '../store/accounts.ts'
 import { quotasOfAccount } from '../store/quotas.ts'
@@ -85,7 +85,7 @@ function keptHeaders(ctx: Context, { keep_headers }: WebhookConfig): Buffer | un
 
 /** The pipeline, which has this connector as its source; undefined for any other. */
 async function pushable(deps: Pick<Deps, 'db'>, pipelineId: string) {
-  const row = isStorable(pipelineId) ? await findAnyPipeline(deps.db, pipelineId) : undefined
+  const row = isIdOf('pipeline', pipelineId) ? await findAnyPipeline(deps.db, pipelineId) : undefined
   const source = row?.definition.source
   if (!row || source?.kind !== 'connector' || source.connector_id !== webhookConnector.id || row.status === 'deleting') return undefined
   return { row, config: WebhookConfig.parse(source.config) }
@@ -116,7 +116,7 @@ async function authenticated(
 }
 
 /**
- * What `ingest` needs of the limits: `signed` counts failures by address, and `assertFewFailed` throws where there were too many; `room` bounds
+ * What `ingest` needs of the limits: `signed` counts failures by pipeline and address, `unknown` by address alone, and `assertFewFailed` throws where there were too many; `room` bounds
  * the bytes of an account's bodies, and `body` lets a sender have only some bodies of an account read at once; `pushed` counts the request
  * towards its account's quota.
  */
@@ -125,6 +125,7 @@ export type IngestLimits = {
   room<T>(accountId: string, work: (place: BodyPlace) => Promise<T>): Promise<T>
   body<T>(accountId: string, read: () => Promise<T>): Promise<T>
   signed<T>(work: () => Promise<T>): Promise<T>
+  unknown<T>(work: () => Promise<T>): Promise<T>
   pushed(accountId: string, perSecond: number): Promise<void>
 }
 
@@ -138,7 +139,7 @@ export async function ingest(deps: IngestDeps, ctx: Context, pipelineId: string,
   await limits.assertFewFailed()
   const found = await pushable(deps, pipelineId)
   if (!found)
-    return limits.signed<never>(() => {
+    return limits.unknown<never>(() => {
       throw refused()
     })
   return limits.room(found.row.account_id, (place) => pushed(deps, ctx, found, limits, place))

@@ -3,7 +3,9 @@
  * can't hold (digits beyond 2^53, a member given twice) reaches the topic as it was sent.
  */
 import { isUtf8 } from 'node:buffer'
-import { elementSpans } from '../../../shared/model/json-members.ts'
+import { createMemberScanner, NESTED } from '../../../shared/model/json-members.ts'
+import { jsonDepth } from '../../../shared/model/json-text.ts'
+import { parseJsonBody } from '../middleware/json-body.ts'
 import { invalidRequest } from '../service-error.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { turns } from '../turns.ts'
@@ -16,6 +18,7 @@ export type PushedRecords = { bytes: Buffer; spans: Int32Array }
 const RECORDS_MAX = LIMITS.write_records_max
 
 const LINE_FEED = 0x0a
+const OPEN_ARRAY = 0x5b
 const isBlank = (byte: number): boolean => byte === 0x20 || byte === 0x09 || byte === 0x0d
 
 export const bytesOf = ({ bytes, spans }: PushedRecords, index: number): Buffer => bytes.subarray(spans[2 * index], spans[2 * index + 1])
@@ -56,20 +59,25 @@ export async function parseLines(bytes: Buffer): Promise<RawRecords> {
   return { bytes, spans, values }
 }
 
-/** The whole body as one JSON document. Throws 400. */
-export function parseDocument(bytes: Buffer): unknown {
-  assertText(bytes)
-  try {
-    return JSON.parse(bytes.toString('utf8'))
-  } catch (error) {
-    throw invalidRequest([{ path: '', message: 'the body is not valid JSON' }], error)
-  }
-}
+const RECORDS = createMemberScanner(['records'], true)
 
 /**
- * The elements of an array: the whole document, or its member `member`. The document was parsed before; `values` are its elements.
+ * The records of a document with a member `records`, parsed one by one; `rest` is the document with none of them. No `raw` where it has no
+ * such array. Throws 400.
  */
-export function elementsOf(bytes: Buffer, member: string | undefined, values: unknown[]): RawRecords {
-  if (values.length > RECORDS_MAX) throw invalidRequest([{ path: `/${member ?? ''}`, message: `must hold at most ${RECORDS_MAX} records` }])
-  return { bytes, spans: elementSpans(bytes, member, values.length), values }
+export async function parseElements(bytes: Buffer): Promise<{ rest: unknown; raw?: RawRecords; depth: number }> {
+  assertText(bytes)
+  const depth = jsonDepth(bytes)
+  if (depth < 0) throw invalidRequest([{ path: '', message: 'the body is not valid JSON' }])
+  const isFound = RECORDS.scan(bytes, 0, bytes.length) === undefined && RECORDS.sorts[0] === NESTED
+  const [from, to] = isFound ? [RECORDS.starts[0]!, RECORDS.ends[0]!] : [0, 0]
+  if (!isFound || bytes[from] !== OPEN_ARRAY) return { rest: parseJsonBody(bytes.toString()), depth }
+  const places: number[] = []
+  jsonDepth(bytes, from, to, places)
+  if (places.length / 2 > RECORDS_MAX) throw invalidRequest([{ path: '/records', message: `must hold at most ${RECORDS_MAX} records` }])
+  const rest = parseJsonBody(`${bytes.toString('utf8', 0, from)}[]${bytes.toString('utf8', to)}`)
+  const spans = Int32Array.from(places)
+  const values: unknown[] = []
+  await turns(spans.length / 2, (index) => void values.push(JSON.parse(bytes.toString('utf8', spans[2 * index], spans[2 * index + 1]))))
+  return { rest, raw: { bytes, spans, values }, depth }
 }
