@@ -18,6 +18,7 @@ import { useAction, useQuery } from '../query.ts'
 import { glimpse } from '../records.ts'
 import { asCurl } from '../same-as.ts'
 import { may } from '../session.ts'
+import { stepsOf } from '../steps.ts'
 import { JobProgress } from './job-progress.tsx'
 import { Badge, Field, Loaded, Refused, Table } from './parts.tsx'
 import { SameAs } from './same-as.tsx'
@@ -26,16 +27,8 @@ import { SameAs } from './same-as.tsx'
 const TRIED = 5
 
 /** The chain with another config and version of one step, as a request takes it. */
-const processorsWith = (pipeline: Pipeline, step: number, config: unknown, other: string) =>
-  pipeline.processors.map(({ module_id, version, config: own, on_error, timeout_ms, changes_keys }, index) => ({
-    module_id,
-    version: index === step - 1 ? other : version,
-    config: index === step - 1 ? config : own,
-    // A policy that the step has from the pipeline stays the pipeline's.
-    ...(writeJson(on_error) === writeJson(pipeline.on_error) ? {} : { on_error }),
-    timeout_ms,
-    changes_keys,
-  }))
+const processorsWith = (pipeline: Pipeline, step: number, config: unknown, version: string) =>
+  stepsOf(pipeline).map((own, index) => (index === step - 1 ? { ...own, version, config } : own))
 
 function Tried({ letters, traces }: { letters: DeadLetter[]; traces: Trace[] }) {
   return (

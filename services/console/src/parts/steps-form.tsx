@@ -3,25 +3,12 @@ import type {
   GetSmartModuleResponse,
   ListSmartModulesResponse,
   ListSmartModuleVersionsResponse,
-  Pipeline,
 } from '../../../../clients/typescript/src/generated/types.ts'
 import type { Detail } from '../api.ts'
 import { useQuery } from '../query.ts'
+import type { Step } from '../steps.ts'
 import { Field, Refused } from './parts.tsx'
 import { SchemaForm, within, type Schema } from './schema-form.tsx'
-
-type Running = Pipeline['processors'][number]
-/** As requests have it. Without a version it is the newest one. */
-export type Step = Pick<Running, 'module_id' | 'config'> & Partial<Pick<Running, 'version' | 'on_error' | 'timeout_ms' | 'changes_keys'>>
-
-export const stepOf = ({ module_id, version, config, on_error, timeout_ms, changes_keys }: Running): Step => ({
-  module_id,
-  version,
-  config,
-  on_error,
-  ...(timeout_ms === undefined ? {} : { timeout_ms }),
-  ...(changes_keys ? { changes_keys } : {}),
-})
 
 const POLICIES = ['dead_letter', 'skip', 'retry', 'fail']
 
@@ -82,7 +69,7 @@ function StepFields({
               onChange(
                 value === ''
                   ? { ...others, ...(step.version ? { version: step.version } : {}) }
-                  : { ...step, on_error: { ...step.on_error, policy: value } as Running['on_error'] },
+                  : { ...step, on_error: { ...step.on_error, policy: value } as Step['on_error'] },
               )
             }
           >

@@ -20,11 +20,12 @@ import { Field, Refused, Table, Title } from '../parts/parts.tsx'
 import { Results } from '../parts/results.tsx'
 import { SameAs } from '../parts/same-as.tsx'
 import { within } from '../parts/schema-form.tsx'
-import { StepsForm, stepOf, type Step } from '../parts/steps-form.tsx'
+import { StepsForm } from '../parts/steps-form.tsx'
 import { planRows } from '../plan-rows.ts'
 import { useAction, useAll, useUnsaved } from '../query.ts'
 import { asCurl, needed } from '../same-as.ts'
 import { may } from '../session.ts'
+import { stepsOf, type Step } from '../steps.ts'
 
 type Draft = { name: string; description: string; source: Endpoint; processors: readonly Step[]; sink: Endpoint; tasks: number }
 
@@ -44,14 +45,10 @@ const EFFECTS: Record<PlanPipelineResponse['effect'], string> = {
   reopen: 'Its tasks start anew, and go on where they were.',
 }
 
-const draftOf = ({ name, description, source, processors, sink, tasks }: Pipeline): Draft => ({
-  name,
-  description,
-  source,
-  processors: processors.map(stepOf),
-  sink,
-  tasks,
-})
+const draftOf = (pipeline: Pipeline): Draft => {
+  const { name, description, source, sink, tasks } = pipeline
+  return { name, description, source, processors: stepsOf(pipeline), sink, tasks }
+}
 
 /** Members that are not as they were. */
 function changeOf(before: Draft, after: Draft): Partial<Draft> {
