@@ -2,7 +2,7 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hasBrowser, inConsoleOf, openBrowser, type Tab } from '../harness/browser.ts'
-import { service, unique, type Client } from '../harness/client.ts'
+import { eventually, service, unique, type Client } from '../harness/client.ts'
 import { openAccount } from '../harness/operator.ts'
 import { createPipeline, createStream, type Step } from '../harness/pipelines.ts'
 
@@ -47,5 +47,26 @@ describe.skipIf(!hasBrowser)('the form of a pipeline', () => {
     expect((await client.call('PATCH', `/v1/pipelines/${id}`, { on_error: { policy: 'fail' } })).status).toBe(200)
     const { body } = await client.call<{ processors: unknown[] }>('GET', `/v1/pipelines/${id}`)
     expect(body.processors).toMatchObject([{ config: { value: 100 }, on_error: { policy: 'fail' } }])
+  })
+
+  it('shows each step its own config when the steps of one SmartModule change places', async () => {
+    const id = await stopped(unique('places'), [filter(1), filter(2), filter(3)])
+    await inConsole(async ({ page }) => {
+      await page.goto(at(`pipelines/${id}/change`))
+      const step = (number: number) => page.getByRole('group', { name: `Step ${number}` })
+      const values = () => Promise.all([1, 2, 3].map((number) => valueOf(page, number).inputValue()))
+      await valueOf(page, 3).waitFor()
+      expect(await values()).toEqual(['1', '2', '3'])
+      // No JSON yet: it stays in the field of its step.
+      await valueOf(page, 3).fill('[3')
+      await step(2).getByRole('button', { name: 'up', exact: true }).click()
+      await eventually('the second is the first', async () => (await values()).join() === '2,1,[3')
+      await step(2).getByRole('button', { name: 'remove', exact: true }).click()
+      await page.getByRole('group', { name: 'Step 3' }).waitFor({ state: 'detached' })
+      expect([await valueOf(page, 1).inputValue(), await valueOf(page, 2).inputValue()]).toEqual(['2', '[3'])
+      await valueOf(page, 2).fill('30')
+      await page.getByRole('button', { name: 'Show what it changes' }).click()
+      await page.getByRole('region', { name: 'What it changes' }).getByText('30').first().waitFor()
+    })
   })
 })

@@ -16,3 +16,18 @@ export const stepsOf = (pipeline: Pick<Pipeline, 'processors' | 'on_error'>): St
     ...(timeout_ms === undefined ? {} : { timeout_ms }),
     ...(changes_keys ? { changes_keys } : {}),
   }))
+
+const keys = new WeakMap<Step, number>()
+let last = 0
+/** Tells a step from the others while it is moved and changed: what is half-typed in its fields moves with it. */
+export function keyOf(step: Step): number {
+  const key = keys.get(step) ?? ++last
+  keys.set(step, key)
+  return key
+}
+
+/** The steps with one of them changed, which keeps its key. */
+export function changed(steps: readonly Step[], index: number, next: Step): Step[] {
+  keys.set(next, keyOf(steps[index]!))
+  return steps.with(index, next)
+}

@@ -6,7 +6,7 @@ import type {
 } from '../../../../clients/typescript/src/generated/types.ts'
 import type { Detail } from '../api.ts'
 import { useQuery } from '../query.ts'
-import type { Step } from '../steps.ts'
+import { changed, keyOf, type Step } from '../steps.ts'
 import { Field, Refused } from './parts.tsx'
 import { SchemaForm, within, type Schema } from './schema-form.tsx'
 
@@ -107,14 +107,14 @@ export function StepsForm({
   return (
     <>
       {steps.map((step, index) => (
-        <fieldset key={index}>
+        <fieldset key={keyOf(step)}>
           <legend>Step {index + 1}</legend>
           <div class="line">
             <label>
               SmartModule{' '}
               <select
                 value={step.module_id}
-                onChange={({ currentTarget }) => onChange(steps.with(index, { module_id: currentTarget.value, config: {} }))}
+                onChange={({ currentTarget }) => onChange(changed(steps, index, { module_id: currentTarget.value, config: {} }))}
               >
                 {!modules.some(({ id }) => id === step.module_id) && <option value={step.module_id}>{step.module_id}</option>}
                 {modules.map(({ id, name }) => (
@@ -135,11 +135,11 @@ export function StepsForm({
             </button>
           </div>
           <StepFields
-            key={`${index} ${step.module_id}`}
+            key={step.module_id}
             step={step}
             secrets={secrets}
             faults={within(faults, index)}
-            onChange={(next) => onChange(steps.with(index, next))}
+            onChange={(next) => onChange(changed(steps, index, next))}
           />
         </fieldset>
       ))}
