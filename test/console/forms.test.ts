@@ -69,4 +69,17 @@ describe.skipIf(!hasBrowser)('the form of a pipeline', () => {
       await page.getByRole('region', { name: 'What it changes' }).getByText('30').first().waitFor()
     })
   })
+
+  it('takes numbers as people type them, with all their digits', async () => {
+    const id = await stopped(unique('numbers'), [{ name: 'dps/sample', config: { share: 0.25 } }])
+    await inConsole(async ({ page }) => {
+      await page.goto(at(`pipelines/${id}/change`))
+      const share = page.getByLabel(/^Share/)
+      await share.fill('')
+      await share.pressSequentially('.5000000000000000055511151231257827')
+      expect(await share.inputValue()).toBe('.5000000000000000055511151231257827')
+      await page.getByRole('button', { name: 'Show what it changes' }).click()
+      await page.getByRole('region', { name: 'What it changes' }).getByText('0.5000000000000000055511151231257827').waitFor()
+    })
+  })
 })

@@ -1,4 +1,4 @@
-/** Numbers, times and durations as people read them. */
+/** Numbers, times and durations as people read them, and as they type them. */
 const grouped = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
 const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 
@@ -30,3 +30,10 @@ export function nanoseconds(value: number): string {
   if (value < 1000) return `${value} ns`
   return value < 1e6 ? `${(value / 1000).toFixed(1)} µs` : `${(value / 1e6).toFixed(1)} ms`
 }
+
+/** A number as JSON has it: number fields take `.5`, `05` and, in some browsers, `5.` too. */
+export const jsonNumber = (typed: string): string =>
+  typed
+    .replace(/^(-?)0+(?=\d)/, '$1')
+    .replace(/^-?(?=\.)/, '$&0')
+    .replace(/\.(?!\d)/, '')

@@ -2,6 +2,7 @@
 import type { Detail } from '../api.ts'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { parseAsWritten, writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
+import { jsonNumber } from '../format.ts'
 
 export type Schema = {
   type?: string
@@ -103,6 +104,28 @@ function Secret({ value, isRequired, onChange, secrets, id }: FieldProps) {
   )
 }
 
+/** Shows a number as it is typed, as long as it is that number. */
+function NumberField({ schema, value, isRequired, onChange, id }: FieldProps) {
+  const [typed, setTyped] = useState('')
+  const text = value === undefined ? '' : String(value)
+  return (
+    <input
+      id={id}
+      type="number"
+      step={schema.type === 'integer' ? 1 : 'any'}
+      min={schema.minimum}
+      max={schema.maximum}
+      required={isRequired}
+      placeholder={exampleOf(schema)}
+      value={jsonNumber(typed) === text ? typed : text}
+      onInput={({ currentTarget }) => {
+        setTyped(currentTarget.value)
+        onChange(currentTarget.value === '' ? undefined : parseAsWritten(jsonNumber(currentTarget.value)))
+      }}
+    />
+  )
+}
+
 function Input(props: FieldProps) {
   const { schema, value, isRequired, onChange, id } = props
   const { type } = schema
@@ -121,20 +144,7 @@ function Input(props: FieldProps) {
         onInput={({ currentTarget }) => onChange(currentTarget.value === '' ? undefined : currentTarget.value.split('\n'))}
       />
     )
-  if (type === 'integer' || type === 'number')
-    return (
-      <input
-        id={id}
-        type="number"
-        step={type === 'integer' ? 1 : 'any'}
-        min={schema.minimum}
-        max={schema.maximum}
-        required={isRequired}
-        placeholder={exampleOf(schema)}
-        value={value === undefined ? '' : String(value)}
-        onInput={({ currentTarget }) => onChange(currentTarget.value === '' ? undefined : parseAsWritten(currentTarget.value))}
-      />
-    )
+  if (type === 'integer' || type === 'number') return <NumberField {...props} />
   if (type === 'string')
     return (
       <input
