@@ -144,9 +144,10 @@ function Fix({
   const running = pipeline.processors[step - 1]!
   const saved = writeJson(running.config, 2)
   const [text, setText] = useState(saved)
-  const [traces, setTraces] = useState<Trace[]>()
-  const [gone, setGone] = useState(0)
+  const [answer, setAnswer] = useState<{ text: string; version: string; traces: Trace[]; gone: number }>()
   const [version, setVersion] = useState(running.version)
+  /** Of the step as it is written: an answer may come when it is another one already. */
+  const { traces, gone = 0 } = answer?.text === text && answer.version === version ? answer : {}
   const { run, isBusy, failure } = useAction()
   const tried = letters.slice(0, TRIED)
   /** Of the pipeline, once the commands are shown. */
@@ -170,8 +171,7 @@ function Fix({
     const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
     const refused = answers.find((answer) => answer.status === 'rejected')
     if (found.length === 0 && refused) throw refused.reason
-    setTraces(found)
-    setGone(tried.length - found.length)
+    setAnswer({ text, version, traces: found, gone: tried.length - found.length })
   }
 
   async function save(): Promise<void> {
@@ -194,15 +194,10 @@ function Fix({
           rows={Math.min(20, text.split('\n').length + 1)}
           spellcheck={false}
           value={text}
-          onInput={({ currentTarget }) => {
-            setText(currentTarget.value)
-            setTraces(undefined)
-          }}
+          onInput={({ currentTarget }) => setText(currentTarget.value)}
         />
       </Field>
-      {!running.name.startsWith('dps/') && (
-        <OtherVersion running={running} version={version} onChoose={(next) => (setVersion(next), setTraces(undefined))} />
-      )}
+      {!running.name.startsWith('dps/') && <OtherVersion running={running} version={version} onChoose={setVersion} />}
       <div class="actions">
         <button type="button" disabled={isBusy} onClick={() => void run(tryIt)}>
           Try on {tried.length} of them

@@ -80,7 +80,7 @@ function Plan({ plan }: { plan: PlanPipelineResponse }) {
 
 /** The newest records of the source through the chain as it is written. */
 function Trial({ draft, id }: { draft: Draft; id: string | undefined }) {
-  const [traces, setTraces] = useState<Trace[]>()
+  const [tried, setTried] = useState<{ of: Draft; records: Trace[] }>()
   const { run, isBusy, failure } = useAction()
   const streamId = isOfStream(draft.source) ? draft.source.config.stream_id : undefined
   async function tryIt(): Promise<void> {
@@ -89,8 +89,10 @@ function Trial({ draft, id }: { draft: Draft; id: string | undefined }) {
       id === undefined
         ? await post<TestSmartModuleResponse>('/smartmodules/test', { processors, stream_id: streamId, limit: TRIED })
         : await post<PreviewPipelineResponse>(`/pipelines/${id}/preview`, { processors: draft.processors, limit: TRIED })
-    setTraces(records)
+    setTried({ of: draft, records })
   }
+  // An answer may come when the draft is another one already.
+  const traces = tried?.of.processors === draft.processors && tried.of.source === draft.source ? tried.records : undefined
   const isPossible = id !== undefined || (streamId !== undefined && draft.processors.length > 0)
   return (
     <section aria-labelledby="trial">
@@ -113,7 +115,7 @@ function Form({ first, known }: { first: Draft; known: Known | undefined }) {
   const pipeline = known?.pipeline
   const { route } = useLocation()
   const [draft, setDraft] = useState(first)
-  const [plan, setPlan] = useState<PlanPipelineResponse>()
+  const [planned, setPlanned] = useState<{ of: Draft; plan: PlanPipelineResponse }>()
   const { run, isBusy, failure } = useAction()
   const streams = useAll<ListStreamsResponse>('/streams')
   const connectors = useAll<ListConnectorsResponse>('/connectors')
@@ -121,10 +123,9 @@ function Form({ first, known }: { first: Draft; known: Known | undefined }) {
   const secrets = useAll<ListSecretsResponse>(may('secrets:read') ? '/secrets' : null)
   useUnsaved(draft !== first)
   const names = secrets.data?.secrets.map(({ name }) => name) ?? []
-  const set = (change: Partial<Draft>): void => {
-    setDraft({ ...draft, ...change })
-    setPlan(undefined)
-  }
+  /** Of the draft as it is: only what was planned is saved. */
+  const plan = planned?.of === draft ? planned.plan : undefined
+  const set = (change: Partial<Draft>): void => setDraft({ ...draft, ...change })
   const [sent, setSent] = useState<Draft>()
   /** What was refused of a member, as long as it is what was sent. */
   const faultsOf = (name: 'source' | 'processors' | 'sink') => (sent?.[name] === draft[name] ? within(failure?.details ?? [], name) : [])
@@ -136,7 +137,7 @@ function Form({ first, known }: { first: Draft; known: Known | undefined }) {
       const { pipeline_id } = await post<CreatePipelineResponse>('/pipelines', draft)
       return route(`${HOME.pathname}pipelines/${pipeline_id}`)
     }
-    if (!plan) return setPlan(await post<PlanPipelineResponse>(`${path}/plan`, changeOf(first, draft)))
+    if (!plan) return setPlanned({ of: draft, plan: await post<PlanPipelineResponse>(`${path}/plan`, changeOf(first, draft)) })
     await patch(path, changeOf(first, draft), known.tag)
     route(`${HOME.pathname}pipelines/${known.pipeline.id}`)
   }
