@@ -113,6 +113,23 @@ describe.skipIf(!hasBrowser)('records of a stream', () => {
       await eventually('the page before', async () => (await places.allInnerTexts()).join() === shown.slice(50, 100).join())
     })
   })
+
+  it('are read from a time, which is typed as times are shown, and stays in its field', async () => {
+    const stream = await createStream(client, { n: 'integer' }, { partitions: 1 })
+    await write(client, stream.id, [{ n: 1 }])
+    await inConsole(async ({ page }) => {
+      await page.goto(at(`streams/${stream.id}`))
+      await page.getByRole('button', { name: 'Times: ago' }).click()
+      const time = page.getByLabel('or from (UTC)')
+      await time.fill('2020-01-02T03:04:05')
+      for (let turn = 0; turn < 2; turn++) {
+        await page.getByRole('button', { name: 'Read', exact: true }).click()
+        await page.waitForURL(/timestamp=2020-01-02T03%3A04%3A05.000Z/)
+        expect(await time.inputValue()).toBe('2020-01-02T03:04:05')
+      }
+      await page.getByRole('region', { name: 'Records', exact: true }).locator('tbody tr').waitFor()
+    })
+  })
 })
 
 describe.skipIf(!hasBrowser)('Ctrl-K', () => {

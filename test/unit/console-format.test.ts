@@ -1,7 +1,7 @@
 /** What the console takes of numbers and times as they are typed. */
 import { expect, it } from 'vitest'
 import { parseAsWritten } from '../../clients/typescript/src/core/exact-json.ts'
-import { jsonNumber } from '../../services/console/src/format.ts'
+import { jsonNumber, timeOf, typedTime } from '../../services/console/src/format.ts'
 
 it.each([
   ['.5', '0.5'],
@@ -21,4 +21,20 @@ it.each([
   expect(jsonNumber(typed)).toBe(number)
   // What is shown of the value is what was typed, in JSON's form.
   expect(String(parseAsWritten(number))).toBe(number)
+})
+
+it('a time is typed in UTC where times are shown so, and otherwise as the clock here has it', () => {
+  expect(typedTime('2026-07-01T12:30:05.250Z', true)).toBe('2026-07-01T12:30:05')
+  expect(timeOf('2026-07-01T12:30', true)).toBe('2026-07-01T12:30:00.000Z')
+  const before = process.env.TZ
+  try {
+    process.env.TZ = 'Asia/Kolkata'
+    expect(typedTime('2026-07-01T20:30:05Z', false)).toBe('2026-07-02T02:00:05')
+    expect(timeOf('2026-07-02T02:00:05', false)).toBe('2026-07-01T20:30:05.000Z')
+  } finally {
+    if (before === undefined) delete process.env.TZ
+    else process.env.TZ = before
+  }
+  // An address may say anything.
+  expect([typedTime('soon', false), typedTime(undefined, true), timeOf('', true)]).toEqual(['', '', ''])
 })

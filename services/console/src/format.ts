@@ -37,3 +37,12 @@ export const jsonNumber = (typed: string): string =>
     .replace(/^(-?)0+(?=\d)/, '$1')
     .replace(/^-?(?=\.)/, '$&0')
     .replace(/\.(?!\d)/, '')
+
+/** A time as an input for one has it, in UTC or as the clock here shows it; empty for what is no time. */
+export function typedTime(time: string | undefined, isUtc: boolean): string {
+  const at = new Date(time ?? '')
+  if (Number.isNaN(+at)) return ''
+  return new Date(+at - (isUtc ? 0 : at.getTimezoneOffset() * 60_000)).toISOString().slice(0, 19)
+}
+/** The time that such an input says. */
+export const timeOf = (typed: string, isUtc: boolean): string => typed && new Date(typed + (isUtc ? 'Z' : '')).toISOString()

@@ -12,7 +12,8 @@ import type {
 } from '../../../../clients/typescript/src/generated/types.ts'
 import { parseAsWritten } from '../../../../clients/typescript/src/core/exact-json.ts'
 import { HOME, post, urlOf, withQuery } from '../api.ts'
-import { count } from '../format.ts'
+import { clock } from '../clock.ts'
+import { count, timeOf, typedTime } from '../format.ts'
 import { Badge, Dialog, Field, Figure, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
 import { Remove } from '../parts/remove.tsx'
 import { StreamSchema } from '../parts/stream-schema.tsx'
@@ -130,23 +131,28 @@ function Browse({ id, partitions }: { id: string; partitions: number }) {
   const isUp = (up ?? offset) !== undefined
   const asked = { partition, offset, timestamp, key, before, after }
   const records = useQuery<GetStreamRecordsResponse>(withQuery(`/streams/${id}/records`, { ...asked, limit: PAGE }))
+  // Times are typed as they are shown.
+  const isUtc = clock.value === 'UTC'
+  // Pages around those of a key would have records of all keys.
   const at = (edge: 'before' | 'after', to: string | undefined) =>
-    to && <a href={withQuery(path, { partition, [edge]: to, up: isUp ? 1 : '' })}>{edge === 'before' ? '← older' : 'newer →'}</a>
+    to &&
+    key === undefined && (
+      <a href={withQuery(path, { partition, [edge]: to, up: isUp ? 1 : '' })}>{edge === 'before' ? '← older' : 'newer →'}</a>
+    )
   const isPlaced = Object.values(asked).some((each) => each !== undefined)
   return (
     <section aria-labelledby="records">
       <h2 id="records">Records</h2>
       <form
         class="line"
-        key={Object.values(asked).join()}
+        key={[...Object.values(asked), isUtc].join()}
         onSubmit={(event) => {
           event.preventDefault()
           const form = new FormData(event.currentTarget)
-          const time = String(form.get('time'))
           const from = String(form.get('offset'))
           // Each partition has offsets of its own.
           const place = { partition: String(form.get('partition')) || (from === '' ? '' : '0'), offset: from, key: String(form.get('key')) }
-          route(withQuery(path, { ...place, timestamp: time === '' ? undefined : new Date(time).toISOString() }))
+          route(withQuery(path, { ...place, timestamp: timeOf(String(form.get('time')), isUtc) }))
         }}
       >
         <label>
@@ -162,7 +168,7 @@ function Browse({ id, partitions }: { id: string; partitions: number }) {
           From offset <input name="offset" type="number" min="0" defaultValue={offset ?? ''} />
         </label>
         <label>
-          or from <input name="time" type="datetime-local" step="1" />
+          or from{isUtc && ' (UTC)'} <input name="time" type="datetime-local" step="1" defaultValue={typedTime(timestamp, isUtc)} />
         </label>
         <label>
           with the key <input name="key" size={12} spellcheck={false} defaultValue={key ?? ''} />
