@@ -149,3 +149,68 @@ describe.skipIf(!hasBrowser)('a group of dead letters', () => {
     })
   })
 })
+
+describe.skipIf(!hasBrowser)('a form that is not saved', () => {
+  it('is left by a link, or by Ctrl-K, only where one says so', async () => {
+    const stream = unique('elsewhere')
+    await createStream(client, { n: 'integer' }, { name: stream })
+    await inConsole(async ({ page }) => {
+      const asked: string[] = []
+      let isLeft = false
+      page.on('dialog', async (dialog) => {
+        asked.push(dialog.type())
+        await (isLeft ? dialog.accept() : dialog.dismiss())
+      })
+      const goTo = async () => {
+        await page.keyboard.press('Control+k')
+        await page.getByRole('dialog').getByRole('combobox').fill(stream)
+        await page.getByRole('dialog').getByRole('option', { name: stream }).waitFor()
+        await page.keyboard.press('Enter')
+      }
+      await page.goto(at('start'))
+      const records = page.getByLabel('Some records')
+      await records.fill('{"kept": 1}')
+      await page.getByRole('link', { name: 'Streams', exact: true }).click()
+      await goTo()
+      await eventually('both have asked', async () => asked.length === 2)
+      expect([asked.join(), page.url()]).toEqual(['confirm,confirm', at('start')])
+      await page.keyboard.press('Escape')
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+      // What leads nowhere else does not ask.
+      await page.getByRole('link', { name: 'To the content' }).press('Enter')
+      expect([asked.length, await records.inputValue()]).toEqual([2, '{"kept": 1}'])
+      isLeft = true
+      await goTo()
+      await page.getByRole('heading', { name: stream }).waitFor()
+      await page.getByRole('link', { name: 'Streams', exact: true }).click()
+      await page.getByRole('heading', { name: 'Streams' }).waitFor()
+      expect(asked).toHaveLength(3)
+    })
+  })
+
+  it('is one only where something differs from what is saved', async () => {
+    const id = await stopped(unique('untouched'), [filter(10)])
+    await inConsole(async ({ page }) => {
+      const asked: string[] = []
+      page.on('dialog', async (dialog) => {
+        asked.push(dialog.type())
+        await dialog.accept()
+      })
+      await page.goto(at(`pipelines/${id}/change`))
+      // Chromium asks only on a page that was clicked or typed on.
+      await valueOf(page, 1).click()
+      await valueOf(page, 1).fill('100')
+      await valueOf(page, 1).fill('10')
+      await page.reload()
+      await valueOf(page, 1).click()
+      expect(asked).toEqual([])
+      await valueOf(page, 1).fill('100')
+      await page.reload()
+      await valueOf(page, 1).waitFor()
+      expect(asked).toEqual(['beforeunload'])
+      await page.getByRole('link', { name: 'Back to it' }).click()
+      await page.getByRole('link', { name: 'Change', exact: true }).waitFor()
+      expect(asked).toHaveLength(1)
+    })
+  })
+})

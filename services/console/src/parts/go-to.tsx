@@ -7,7 +7,7 @@ import type {
   ListStreamsResponse,
 } from '../../../../clients/typescript/src/generated/types.ts'
 import { HOME } from '../api.ts'
-import { useAll, useQuery } from '../query.ts'
+import { mayLeave, useAll, useQuery } from '../query.ts'
 import { Dialog } from './parts.tsx'
 
 type Place = { name: string; kind: string; path: string }
@@ -47,7 +47,7 @@ function Finder({ onClose }: { onClose(): void }) {
     .toSorted((a, b) => isExact(a) - isExact(b))
     .slice(0, SHOWN)
   const go = (place: Place | undefined): void => {
-    if (!place) return
+    if (!place || !mayLeave()) return
     onClose()
     route(HOME.pathname + place.path)
   }

@@ -240,7 +240,8 @@ function Members({
       faults={within(faults, name)}
       onChange={(next) => {
         const { [name]: _before, ...others } = value
-        onChange(next === undefined ? others : { ...others, [name]: next })
+        // In its place: a config that is as it was is written as it was.
+        onChange(next === undefined ? others : { ...value, [name]: next })
       }}
     />
   )

@@ -121,7 +121,7 @@ function Form({ first, known }: { first: Draft; known: Known | undefined }) {
   const connectors = useAll<ListConnectorsResponse>('/connectors')
   const modules = useAll<ListSmartModulesResponse>('/smartmodules')
   const secrets = useAll<ListSecretsResponse>(may('secrets:read') ? '/secrets' : null)
-  useUnsaved(draft !== first)
+  useUnsaved(writeJson(draft) !== writeJson(first))
   const names = secrets.data?.secrets.map(({ name }) => name) ?? []
   /** Of the draft as it is: only what was planned is saved. */
   const plan = planned?.of === draft ? planned.plan : undefined
