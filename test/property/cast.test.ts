@@ -59,6 +59,16 @@ describe('a number', () => {
       failed,
       failed,
     ])
+    // No grouped number begins with 0: these have the point of another country.
+    expect(await cast(german, '0.123', '-0.250', '00.500', '012.345', '0.000')).toEqual(Array.from({ length: 5 }, () => failed))
+    expect(await cast(german, '1.234,50', '-1.000.000', '0', '-0,5', '00,5', '007')).toEqual([
+      '1234.50',
+      '-1000000',
+      '0',
+      '-0.5',
+      '0.5',
+      '7',
+    ])
     expect(await cast({ type: 'integer', thousands: ' ' }, '1 000 000', '10 00')).toEqual(['1000000', failed])
     expect(await cast({ type: 'integer', thousands: '.' }, '1.000')).toEqual(['1000'])
     // French and Swiss files separate groups by spaces that do not break, or by a typographic apostrophe.

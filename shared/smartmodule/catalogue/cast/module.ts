@@ -188,7 +188,9 @@ function putNumber(field: Field, p: usize, end: usize, writer: Writer): bool {
         writer.byte(c)
       }
     } else if (isThousands(field, p, end)) {
-      if (count == 0 || (group >= 0 ? group != 3 : count > 3)) return false
+      // No grouped number begins with 0, which is not written: in 0.123 the point is another country's decimal point.
+      const isBegun = count > 0 && writer.length - first == (count as usize)
+      if (group >= 0 ? group != 3 : count > 3 || !isBegun) return false
       group = 0
       p += (field.thousands.byteLength as usize) - 1
     } else break
