@@ -285,6 +285,47 @@ describe('dps/text-classifier', () => {
     ).toEqual(['refund', 'praise', 'none'])
   })
 
+  it('knows typographic signs and spaces as it does those of ASCII', async () => {
+    const labelled = async (config: object, ...texts: string[]) => {
+      const chain = await openTestChain([{ name: 'dps/text-classifier', config: { field: 'text', output_field: 'label', ...config } }])
+      const { values } = await chain.run(texts.map((each) => JSON.stringify({ text: each })))
+      return values.map((value) => (JSON.parse(value!) as { label: string }).label)
+    }
+    const texts: [typographic: string, label: string][] = [
+      ['I don’t like it', 'negative'],
+      ['This is “great”', 'positive'],
+      ['It is ‘great’.', 'positive'],
+      ['C’est «\u00a0great\u00a0»', 'positive'],
+      ['not\u00a0good', 'negative'],
+      ['won\u00adderful', 'positive'],
+      // A negation does not reach across these.
+      ['No… great', 'positive'],
+      ['No — great', 'positive'],
+      ['No ’ great', 'negative'],
+      ['great！', 'positive'],
+      ['greaté', 'neutral'],
+    ]
+    expect(await labelled({}, ...texts.map(([text]) => text))).toEqual(texts.map(([, label]) => label))
+    const labels = { beer: { keywords: ['pivo', 'l’eau de vie', '佐々木'] }, none: { keywords: ['-'] } }
+    const found = ['pivo…', '„pivo“', '¿pivo?', '\u2003pivo\u202f', 'pivo—víno', 'pivo。', "l'eau\u00a0de vie", '「佐々木」']
+    const others = ['pivovar', 'pivoª', '佐木', 'l eau de vie']
+    expect(await labelled({ labels }, ...found, ...others)).toEqual([...found.map(() => 'beer'), ...others.map(() => 'other')])
+    // However a sign is written, words are the same ones around it.
+    const signs = fc.constantFrom(...' -"(\u00a0«»“”„…–—\u2003\u3000、。！·'.split(''))
+    const words = fc.array(fc.constantFrom('great', 'awful', 'table', 'don’t', "isn't", 'é', 'ª'), { minLength: 1, maxLength: 6 })
+    await fc.assert(
+      fc.asyncProperty(words, signs, signs, async (parts, one, other) => {
+        const [first, second] = await labelled(
+          { labels: { x: { keywords: [parts.slice(0, 4).join(one)] }, y: { keywords: ['?'] } } },
+          parts.join(one),
+          parts.join(other),
+        )
+        expect([first, second]).toEqual(['x', 'x'])
+      }),
+      { numRuns: 60 },
+    )
+  })
+
   it('refuses an invalid config, naming the field', async () => {
     await expect(
       openTestChain([

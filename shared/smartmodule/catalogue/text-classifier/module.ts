@@ -3,6 +3,7 @@
  * by their keywords, or by a multinomial naive Bayes classifier trained at start on their examples.
  */
 import { Config, Kind, Path, Record, Segment, Slice, Writer, closeOf, kindAt, skipChecked, skipSpace, textOf, unescape } from 'dps'
+import { afterPause, nextToken, token } from './words'
 import { LEXICON, NEGATIONS, INTENSIFIERS } from 'dps/lexicon'
 
 const enum Mode { Sentiment, Keywords, Bayes }
@@ -76,51 +77,6 @@ function growTable(): void {
     slots[j] = hash
     entries[j] = oldEntries[i]
   }
-}
-
-/** FNV-1a hash of the token that `nextToken` found in [p, end); that returns the first byte after it, 0 when there is none. */
-let token: u64 = 0
-/** True when punctuation precedes the token: a negation does not reach across it. */
-let afterPause: bool = false
-function nextToken(p: usize, end: usize): usize {
-  afterPause = false
-  while (p < end && !isWord(load<u8>(p))) {
-    const c = load<u8>(p++)
-    if (c == 44 || c == 46 || c == 59 || c == 58 || c == 33 || c == 63) afterPause = true
-  }
-  if (p >= end) return 0
-  let hash: u64 = 0xcbf29ce484222325
-  while (p < end) {
-    let c: u32 = load<u8>(p)
-    if (!isWord(c)) break
-    if (c - 65 < 26) c |= 32
-    else if (c >= 0xc3 && c <= 0xd0 && p + 1 < end) {
-      const pair = lower((c << 8) | load<u8>(p, 1))
-      hash = (hash ^ ((pair >> 8) as u64)) * 0x100000001b3
-      hash = (hash ^ ((pair & 255) as u64)) * 0x100000001b3
-      p += 2
-      continue
-    }
-    // Apostrophes are left out, so that "don't" and "dont" are one word.
-    if (c != 39) hash = (hash ^ (c as u64)) * 0x100000001b3
-    p++
-  }
-  token = hash == 0 ? 1 : hash
-  return p
-}
-
-/** Lower case of a two-byte UTF-8 letter: Latin-1, Greek and Cyrillic; others stay as they are. */
-function lower(pair: u32): u32 {
-  if (pair >= 0xc380 && pair <= 0xc39e && pair != 0xc397) return pair + 0x20
-  if (pair >= 0xce91 && pair <= 0xce9f) return pair + 0x20
-  if (pair >= 0xcea0 && pair <= 0xcea9) return pair - 0xcea0 + 0xcf80
-  if (pair >= 0xd090 && pair <= 0xd09f) return pair + 0x20
-  if (pair >= 0xd0a0 && pair <= 0xd0af) return pair - 0xd0a0 + 0xd180
-  return pair
-}
-
-function isWord(c: u32): bool {
-  return c - 48 < 10 || (c | 32) - 97 < 26 || c >= 128 || c == 39
 }
 
 function join(hash: u64, next: u64): u64 {
