@@ -106,6 +106,25 @@ describe('texts and names', () => {
   })
 })
 
+describe('dps/parse', () => {
+  const made = async (config: object, t: string) => {
+    const { values, failures } = await (
+      await openTestChain([{ name: 'dps/parse', config: { field: 't', ...config } }])
+    ).run([JSON.stringify({ t })])
+    return failures[0]?.message ?? (JSON.parse(values[0]!) as unknown)
+  }
+
+  it('keeps each character between the quotes of pairs', async () => {
+    const pairs = (t: string) => made({ format: 'key_value' }, t)
+    expect(await pairs(String.raw`msg="line1\nline2" path="C:\Users"`)).toEqual({ t: { msg: 'line1\nline2', path: String.raw`C:\Users` } })
+    expect(await pairs(String.raw`a="x\ty\rz" b="\"\\" c="\é\0\\n" d=\n`)).toEqual({
+      t: { a: 'x\ty\rz', b: '"\\', c: String.raw`\é\0\n`, d: String.raw`\n` },
+    })
+    expect(await pairs(String.raw`a="x\"`)).toBe(String.raw`the field t is not a list of pairs: a="x\"`)
+    expect(await made({ format: 'csv', columns: ['a'] }, String.raw`"x\n"`)).toEqual({ t: { a: String.raw`x\n` } })
+  })
+})
+
 describe('explode, flatten and parse', () => {
   const json = fc.jsonValue({ maxDepth: 3, stringUnit: 'grapheme' }).map((value) => JSON.parse(JSON.stringify(value)) as unknown)
   it('do what JavaScript does over parsed JSON', async () => {

@@ -39,6 +39,16 @@ export function init(config: Config): void {
 
 let at: usize = 0
 let stop: usize = 0
+/** What the backslash in front of `at` stands for with the byte there; itself, where that byte is one as any other. */
+function unescaped(): u32 {
+  const c: u32 = load<u8>(at)
+  const meant: u32 = c == 110 ? 10 : c == 114 ? 13 : c == 116 ? 9 : c == 34 || c == 92 ? c : 0
+  // The backslashes of C:\Users stay.
+  if (meant == 0) return 92
+  at++
+  return meant
+}
+
 /** Reads a value up to `until` or the separator; between quotes, in which two stand for one, up to the closing one. False when it is not closed. */
 function readValue(until: u32): bool {
   if (at < stop && load<u8>(at) == 34) {
@@ -50,7 +60,7 @@ function readValue(until: u32): bool {
     while (true) {
       if (at >= stop) return false
       const c: u32 = load<u8>(at++)
-      if (c == 92 && at < stop && format == 'key_value') plain.byte(load<u8>(at++))
+      if (c == 92 && at < stop && format == 'key_value') plain.byte(unescaped())
       else if (c == 34 && at < stop && load<u8>(at) == 34) plain.byte(load<u8>(at++))
       else if (c == 34) break
       else plain.byte(c)
