@@ -123,6 +123,24 @@ describe('dps/parse', () => {
     expect(await pairs(String.raw`a="x\"`)).toBe(String.raw`the field t is not a list of pairs: a="x\"`)
     expect(await made({ format: 'csv', columns: ['a'] }, String.raw`"x\n"`)).toEqual({ t: { a: String.raw`x\n` } })
   })
+
+  it('takes JSON that the record has room for, one level deeper than it is alone', async () => {
+    const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
+    const keep = { format: 'json', on_failure: 'keep' }
+    expect(JSON.stringify(await made({ format: 'json' }, nested(127)))).toBe(`{"t":${nested(127)}}`)
+    for (const depth of [128, 129]) {
+      expect(await made({ format: 'json' }, nested(depth))).toBe(`the field t is not JSON: ${'['.repeat(60)}`)
+      expect(await made(keep, nested(depth))).toEqual({ t: nested(depth) })
+      expect(await made({ ...keep, into: 'u' }, nested(depth))).toEqual({ t: nested(depth) })
+    }
+    // The steps behind it see the record as it was, and so do the next records.
+    const chain = await openTestChain([
+      { name: 'dps/parse', config: { field: 't', ...keep } },
+      { name: 'dps/map-fields', config: { set: { n: 1 } } },
+    ])
+    const { values } = await chain.run([JSON.stringify({ t: nested(128) }), '{"t":"[1]"}', '{"t":"["}'])
+    expect(values).toEqual([`{"t":"${nested(128)}","n":1}`, '{"t":[1],"n":1}', '{"t":"[","n":1}'])
+  })
 })
 
 describe('explode, flatten and parse', () => {

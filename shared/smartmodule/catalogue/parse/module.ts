@@ -118,6 +118,20 @@ function lineEnd(start: usize, end: usize): usize {
   return end
 }
 
+/** Sets the value that was read. False where it is nested too deep for a record, which then stays as it was. */
+function setValue(record: Record): bool {
+  const start = record.start
+  const end = record.end
+  record.setBytes(into, out.start, out.length)
+  if (record.failure === null) return true
+  record.failure = null
+  record.failureCode = 0
+  record.start = start
+  record.end = end
+  record.parse()
+  return false
+}
+
 export function map(record: Record): void {
   const slice = record.find(path)
   if (slice.kind == Kind.Missing || slice.kind == Kind.Null) return
@@ -144,8 +158,8 @@ export function map(record: Record): void {
     isRead = !hasTwins()
     record.parse()
   }
-  if (isRead) record.setBytes(into, out.start, out.length)
-  else if (!keepsText) {
+  if (isRead) isRead = setValue(record)
+  if (!isRead && !keepsText) {
     const wanted = format == 'json' ? 'JSON' : format == 'csv' ? 'a line of ' + columns.length.toString() + ' values' : 'a list of pairs'
     record.fail('the field ' + field + ' is not ' + wanted + ': ' + String.UTF8.decodeUnsafe(text.start, min(text.length, 60)))
   }
