@@ -9,6 +9,7 @@ import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
 import { filesBeside } from '../../shared/smartmodule/compile-cache.ts'
 import { configFaults } from '../../services/control-plane/workshop/config-faults.ts'
 import { openTestChain } from '../harness/chains.ts'
+import { limitMs } from '../harness/machine-speed.ts'
 
 const CATALOGUE = join(import.meta.dirname, '..', '..', 'shared', 'smartmodule', 'catalogue')
 type Example = { title: string; config: Record<string, unknown>; records: unknown[]; out: unknown[]; failures?: string[] }
@@ -102,8 +103,33 @@ describe('texts and names', () => {
     expect(await made('flatten', {}, '{"a.b":1,"\\u0061":{"b":2}}')).toBe('two members have the same name')
     expect(await made('parse', { field: 't', format: 'key_value' }, '{"t":"a=1 a=2"}')).toBe('the field t is not a list of pairs: a=1 a=2')
     expect(await made('parse', { field: 't', format: 'key_value' }, '{"t":"a=b\\u0000c=d"}')).toBe('{"t":{"a":"b\\u0000c=d"}}')
+    // Beyond a few members by a table of their names.
+    const many = (last: string) => `{${Array.from({ length: 40 }, (_, n) => `"é${n}":0,`).join('')}${last}}`
+    expect(await made('flatten', {}, many('"a":1,"\\u0061":2'))).toBe('two members have the same name')
+    expect(await made('flatten', {}, many('"\\u00e97":{"b":1}'))).toBe(many('"\\u00e97.b":1'))
+    expect(await made('flatten', {}, many('"\\u00e97":2'))).toBe('two members have the same name')
     expect(await made('explode', { field: 'l' }, '[1]')).toBe('the value is not a JSON object')
   })
+})
+
+it('50,000 members are looked through for twins in a moment, record after record', async () => {
+  const names = Array.from({ length: 50_000 }, (_, n) => `n${n}`)
+  const [flat, twins] = ['', ',"n7":0'].map((last) => `{${names.map((each) => `"${each}":0`).join(',')}${last}}`)
+  const pairs = names.map((each) => `${each}=0`).join(' ')
+  const flatten = await openTestChain([{ name: 'dps/flatten', config: {} }])
+  const parse = await openTestChain([{ name: 'dps/parse', config: { field: 't', format: 'key_value' } }])
+  const timed = async (run: () => Promise<unknown>) => {
+    const from = performance.now()
+    await run()
+    return performance.now() - from
+  }
+  expect(await timed(async () => expect((await flatten.run([flat!])).values).toEqual([flat]))).toBeLessThan(limitMs(400))
+  expect(await timed(() => parse.run([JSON.stringify({ t: pairs })]))).toBeLessThan(limitMs(400))
+  expect((await flatten.run([twins!])).failures.map(({ message }) => message)).toEqual(['two members have the same name'])
+  expect((await flatten.run(['{"a":1}', flat!])).values).toEqual(['{"a":1}', flat])
+  const before = flatten.memoryBytes(0)
+  for (let turn = 0; turn < 5; turn++) await flatten.run([flat!, twins!])
+  expect(flatten.memoryBytes(0)).toBe(before)
 })
 
 describe('dps/parse', () => {

@@ -91,9 +91,46 @@ export function isSameName(a: i32, b: i32): bool {
   return keyEnd(b) - keyStart(b) == length && memory.compare(keyStart(a), keyStart(b), length) == 0
 }
 
+/** Up to here each name is compared with each: that is quicker than a table of them. */
+const PAIRED_MAX = 16
+/** Names by their hashes (open addressing): a member's number plus 1, 0 for a free place. Kept from record to record. */
+let places: StaticArray<u32> = new StaticArray<u32>(0)
+/** A name without its escapes. */
+let plain: usize = 0
+let plainCapacity: usize = 0
+
+function nameHash(i: i32): u32 {
+  let p = keyStart(i)
+  let end = keyEnd(i)
+  if (keyEscaped(i)) {
+    if (plainCapacity < end - p + 8) {
+      plainCapacity = (end - p) * 2 + 64
+      plain = plain == 0 ? heap.alloc(plainCapacity) : heap.realloc(plain, plainCapacity)
+    }
+    end = unescape(p, end, plain)
+    p = plain
+  }
+  let hash: u32 = 0x811c9dc5
+  for (; p < end; p++) hash = (hash ^ load<u8>(p)) * 0x01000193
+  return hash ^ (hash >>> 15)
+}
+
 /** Whether any two members of the last parsed object have the same name. */
 export function hasTwins(): bool {
-  for (let i = 1; i < memberCount; i++) for (let k = 0; k < i; k++) if (isSameName(k, i)) return true
+  if (memberCount <= PAIRED_MAX) {
+    for (let i = 1; i < memberCount; i++) for (let k = 0; k < i; k++) if (isSameName(k, i)) return true
+    return false
+  }
+  let size = 64
+  while (size < memberCount * 2) size <<= 1
+  if (places.length < size) places = new StaticArray<u32>(size)
+  else memory.fill(changetype<usize>(places), 0, (size as usize) << 2)
+  const mask = (size - 1) as u32
+  for (let i = 0; i < memberCount; i++) {
+    let at = nameHash(i) & mask
+    for (; unchecked(places[at]) != 0; at = (at + 1) & mask) if (isSameName((unchecked(places[at]) - 1) as i32, i)) return true
+    unchecked((places[at] = (i + 1) as u32))
+  }
   return false
 }
 
