@@ -37,15 +37,16 @@ export function mappedFields(fields: Fields, config: Config): Fields {
   const set = new Map(entriesOf(config.set))
   const kept = new Map<string, string>()
   const renamed = new Map<string, string[]>()
-  /** Members that give way to another one, which is itself dropped or set in records that have it. */
+  /** Members that give way to another one, which is itself dropped in records that have it. */
   const lost = new Set<string>()
   for (const [name, type] of Object.entries(fields)) {
     const cased = (upper.has(name) || lower.has(name)) && HAVE_CASE.has(bare(type)) ? `string${isOptional(type) ? '?' : ''}` : type
     const to = rename.get(name)
-    if (drop.has(name) || set.has(name)) {
+    if (drop.has(name)) {
       if (to !== undefined) lost.add(to)
-    } else if (to === undefined) kept.set(name, cased)
-    else {
+    } else if (to === undefined) {
+      if (!set.has(name)) kept.set(name, cased)
+    } else {
       const known = renamed.get(to)
       if (known) known.push(cased)
       else renamed.set(to, [cased])
@@ -66,16 +67,15 @@ export function mappedFields(fields: Fields, config: Config): Fields {
     else if (isWhole || targets.has(path)) after.set(path, 'any')
     if (isSure) continue
     const top = path.slice(0, path.indexOf('.'))
-    if (set.has(top) || drop.has(top)) continue
-    const type = withObject(after.get(top), rename.has(top) || targets.has(top))
-    after.set(top, isWhole && !after.has(top) ? optional(type) : type)
+    if (set.has(top)) continue
+    const type = withObject(after.get(top))
+    after.set(top, (isWhole || targets.has(path)) && !after.has(top) ? optional(type) : type)
   }
   return Object.fromEntries(after)
 }
 
 /** The type of a member in which something is set, and which is made where it is missing; what is no object stays. */
-function withObject(type: string | undefined, isMoved: boolean): string {
-  if (isMoved) return 'any'
+function withObject(type: string | undefined): string {
   if (type === undefined) return 'object'
   return bare(type) === 'object' || !isOptional(type) ? type : 'any'
 }

@@ -1,5 +1,5 @@
 /** dps/map-fields: renames, drops, sets, re-cases and trims fields of a JSON object, nested ones by dotted paths. */
-import { clearNodes, nodeAt, renameAt, root, settleTwins, Node } from './node'
+import { NOTHING, Node, clearNodes, dropAt, isStructural, joinTwins, nodeAt, renameAt, root, setAt, sets, settleTwins } from './node'
 import { Config, Kind, Members, Record, Segment, Writer, closeOf, hasBackslash, keyEnd, keyEscaped, keyStart, kindAt, memberCount, skipChecked, skipSpace, textOf, valueEnd, valueStart } from 'dps'
 
 function parentOf(path: string): string {
@@ -57,27 +57,18 @@ export function init(config: Config): void {
   const set = config.get('set')
   if (set.kind == Kind.Object) {
     const members = new Members(set.start, set.end)
-    while (members.next()) nodeAt(members.name, true).set = copyOf(members.start, members.end)
+    while (members.next()) setAt(members.name, copyOf(members.start, members.end))
   } else if (set.kind != Kind.Missing) config.refuse('config.set must be an object of field: value')
   const drop = texts(config, 'drop')
-  for (let i = 0; i < drop.length; i++) nodeAt(drop[i], true).drop = true
+  for (let i = 0; i < drop.length; i++) dropAt(drop[i])
   const upper = texts(config, 'uppercase')
-  for (let i = 0; i < upper.length; i++) nodeAt(upper[i], false).upper = true
+  for (let i = 0; i < upper.length; i++) nodeAt(upper[i]).upper = true
   const lower = texts(config, 'lowercase')
-  for (let i = 0; i < lower.length; i++) nodeAt(lower[i], false).lower = true
+  for (let i = 0; i < lower.length; i++) nodeAt(lower[i]).lower = true
   const trim = texts(config, 'trim')
-  for (let i = 0; i < trim.length; i++) nodeAt(trim[i], false).trim = true
+  for (let i = 0; i < trim.length; i++) nodeAt(trim[i]).trim = true
   if (problem.length > 0) config.refuse(problem)
-  present = new StaticArray<bool>(widest(root))
-}
-
-function widest(node: Node): i32 {
-  let most = node.children.length
-  for (let i = 0; i < node.children.length; i++) {
-    const below = widest(node.children[i])
-    if (below > most) most = below
-  }
-  return most
+  joinTwins()
 }
 
 /** The node for a key without escapes, or null. */
@@ -95,12 +86,8 @@ function nodeFor(parent: Node, key: usize, close: usize): Node | null {
   const plain = plainNodeFor(parent, key, close)
   if (plain !== null) return plain
   const children = parent.children
-  for (let p = key; p < close; p++) {
-    if (load<u8>(p) == 92) {
-      for (let i = 0; i < children.length; i++) if (children[i].name.matches(key, close, true)) return children[i]
-      break
-    }
-  }
+  if (children.length == 0 || !hasBackslash(key, close)) return null
+  for (let i = 0; i < children.length; i++) if (children[i].name.matches(key, close, true)) return children[i]
   return null
 }
 
@@ -118,11 +105,11 @@ function isPlain(p: usize, end: usize): bool {
   return true
 }
 
-/** Writes the value of one field as its node demands. */
-function writeValue(node: Node, start: usize, end: usize, writer: Writer): void {
+/** Writes the value of one field as its node demands, and with what is set in it. */
+function writeValue(node: Node, setting: Node, start: usize, end: usize, writer: Writer): void {
   const kind = kindAt(start)
-  if (kind == Kind.Object && node.children.length > 0) {
-    writeObject(node, start, end, writer)
+  if (kind == Kind.Object && (node.children.length > 0 || setting.children.length > 0)) {
+    writeObject(node, setting, start, end, writer)
     return
   }
   if (kind != Kind.String || !(node.upper || node.lower || node.trim)) {
@@ -163,17 +150,27 @@ function writeValue(node: Node, start: usize, end: usize, writer: Writer): void 
 }
 
 /** Writes one member under its (new) name, after a `,` unless it is the first; nothing if it is dropped, set or replaced. */
-function writeMember(parent: Node, node: Node | null, key: usize, close: usize, start: usize, end: usize, writer: Writer, first: bool): bool {
-  if (node !== null && (node.drop || node.set !== null)) return first
-  const name = node !== null && node.renamed !== null ? node.renamed : null
-  if (name === null && isReplaced(parent, key, close)) return first
-  if (name !== null && isSet(parent, node!.renamedTo!)) return first
+function writeMember(parent: Node, setting: Node, key: usize, close: usize, start: usize, end: usize, writer: Writer, first: bool): bool {
+  const node = nodeFor(parent, key, close)
+  if (node !== null && node.drop) return first
+  let to: Segment | null = null
+  if (node !== null) to = node.renamedTo
+  if (to === null && isReplaced(parent, key, close)) return first
+  let within: Node | null = null
+  if (setting.children.length > 0) {
+    if (to === null) within = nodeFor(setting, key, close)
+    else within = plainNodeFor(setting, changetype<usize>(to.bytes), changetype<usize>(to.bytes) + to.length)
+  }
+  if (within !== null) {
+    if (within.set !== null) return first
+    within.isThere = true
+  }
   if (!first) writer.byte(44)
-  if (name !== null) writer.bytes(changetype<usize>(name), name.byteLength)
+  if (to !== null) writer.bytes(changetype<usize>(node!.renamed!), node!.renamed!.byteLength)
   else writer.bytes(key - 1, close - key + 2)
   writer.byte(58)
-  if (node !== null) writeValue(node, start, end, writer)
-  else writer.bytes(start, end - start)
+  if (node === null && within === null) writer.bytes(start, end - start)
+  else writeValue(node === null ? NOTHING : node, within === null ? NOTHING : within, start, end, writer)
   return false
 }
 
@@ -182,30 +179,20 @@ function isReplaced(parent: Node, key: usize, close: usize): bool {
   const children = parent.children
   for (let i = 0; i < children.length; i++) {
     const node = children[i]
-    if (node.renamedTo !== null && i < present.length && present[i] && node.renamedTo!.matches(key, close, hasBackslash(key, close))) return true
+    if (node.renamedTo !== null && node.isThere && node.renamedTo!.matches(key, close, hasBackslash(key, close))) return true
   }
   return false
 }
 
-/** Per child of the object being written, whether its member is present; sized for the largest object of the config. */
-let present: StaticArray<bool> = new StaticArray<bool>(0)
-
-function isSet(parent: Node, name: Segment): bool {
-  const bytes = changetype<usize>(name.bytes)
-  const children = parent.children
-  for (let i = 0; i < children.length; i++) {
-    if (children[i].set !== null && children[i].name.matches(bytes, bytes + name.bytes.byteLength, false)) return true
-  }
-  return false
-}
-
-function markPresent(parent: Node, start: usize, end: usize): void {
-  const children = parent.children
-  for (let i = 0; i < children.length; i++) present[i] = false
+/** Marks which fields of the node the object has. */
+function markPresent(node: Node, start: usize, end: usize): void {
+  const children = node.children
+  for (let i = 0; i < children.length; i++) children[i].isThere = false
   let p = skipSpace(start + 1, end)
   while (load<u8>(p) == 34) {
     const close = closeOf(p + 1)
-    for (let i = 0; i < children.length; i++) if (children[i].name.matches(p + 1, close, hasBackslash(p + 1, close))) present[i] = true
+    const child = nodeFor(node, p + 1, close)
+    if (child !== null) child.isThere = true
     let value = skipSpace(close + 1, end)
     value = skipSpace(value + 1, end)
     p = skipSpace(skipChecked(value), end)
@@ -213,12 +200,11 @@ function markPresent(parent: Node, start: usize, end: usize): void {
   }
 }
 
-/** Writes the fields of `set`, and the objects that contain them where those are missing. */
-function writeSets(node: Node, writer: Writer, first: bool, start: usize, end: usize): bool {
-  for (let i = 0; i < node.children.length; i++) {
-    const child = node.children[i]
-    const missing = child.set === null && hasSets(child) && !child.drop && !isThere(child, start, end)
-    if (child.set === null && !missing) continue
+/** Writes the fields of `set`, and the objects that contain them where those are missing: all of them in an object that `isNew`. */
+function writeSets(setting: Node, isNew: bool, writer: Writer, first: bool): void {
+  for (let i = 0; i < setting.children.length; i++) {
+    const child = setting.children[i]
+    if (child.set === null && ((!isNew && child.isThere) || !hasSets(child))) continue
     if (!first) writer.byte(44)
     first = false
     writer.quoted(changetype<usize>(child.name.bytes), child.name.bytes.byteLength)
@@ -226,29 +212,14 @@ function writeSets(node: Node, writer: Writer, first: bool, start: usize, end: u
     if (child.set !== null) writer.bytes(changetype<usize>(child.set!), child.set!.byteLength)
     else {
       writer.byte(123)
-      writeSets(child, writer, true, 0, 0)
+      writeSets(child, true, writer, true)
       writer.byte(125)
     }
   }
-  return first
 }
 
 function hasSets(node: Node): bool {
   for (let i = 0; i < node.children.length; i++) if (node.children[i].set !== null || hasSets(node.children[i])) return true
-  return false
-}
-
-function isThere(node: Node, start: usize, end: usize): bool {
-  if (start == 0) return false
-  let p = skipSpace(start + 1, end)
-  while (load<u8>(p) == 34) {
-    const close = closeOf(p + 1)
-    if (node.name.matches(p + 1, close, hasBackslash(p + 1, close))) return true
-    let value = skipSpace(close + 1, end)
-    value = skipSpace(value + 1, end)
-    p = skipSpace(skipChecked(value), end)
-    if (load<u8>(p) == 44) p = skipSpace(p + 1, end)
-  }
   return false
 }
 
@@ -257,14 +228,10 @@ function hasRenames(node: Node): bool {
   return false
 }
 
-function clearPresent(node: Node): void {
-  for (let i = 0; i < node.children.length; i++) present[i] = false
-}
-
-/** Writes an object as its node demands. */
-function writeObject(node: Node, start: usize, end: usize, writer: Writer): void {
+/** Writes an object as its node demands, and with what is set in it. */
+function writeObject(node: Node, setting: Node, start: usize, end: usize, writer: Writer): void {
   if (hasRenames(node)) markPresent(node, start, end)
-  else clearPresent(node)
+  for (let i = 0; i < setting.children.length; i++) setting.children[i].isThere = false
   writer.byte(123)
   let first = true
   let p = skipSpace(start + 1, end)
@@ -274,14 +241,11 @@ function writeObject(node: Node, start: usize, end: usize, writer: Writer): void
     let value = skipSpace(close + 1, end)
     value = skipSpace(value + 1, end)
     const after = skipChecked(value)
-    const child = nodeFor(node, key, close)
-    first = writeMember(node, child, key, close, value, after, writer, first)
-    // Writing the nested object has overwritten the marks.
-    if (child !== null && child.children.length > 0 && hasRenames(node)) markPresent(node, start, end)
+    first = writeMember(node, setting, key, close, value, after, writer, first)
     p = skipSpace(after, end)
     if (load<u8>(p) == 44) p = skipSpace(p + 1, end)
   }
-  writeSets(node, writer, first, start, end)
+  writeSets(setting, false, writer, first)
   writer.byte(125)
 }
 
@@ -292,7 +256,7 @@ function spliceValues(record: Record, writer: Writer): void {
     const node = keyEscaped(i) ? nodeFor(root, keyStart(i), keyEnd(i)) : plainNodeFor(root, keyStart(i), keyEnd(i))
     if (node === null) continue
     writer.bytes(copied, valueStart(i) - copied)
-    writeValue(node, valueStart(i), valueEnd(i), writer)
+    writeValue(node, NOTHING, valueStart(i), valueEnd(i), writer)
     copied = valueEnd(i)
   }
   writer.bytes(copied, record.end - copied)
@@ -306,7 +270,7 @@ export function map(record: Record): void {
   settleTwins()
   const writer = record.writer()
   writer.room(record.end - record.start + 64)
-  if (root.structural) writeObject(root, skipSpace(record.start, record.end), record.end, writer)
+  if (isStructural) writeObject(root, sets, skipSpace(record.start, record.end), record.end, writer)
   else spliceValues(record, writer)
   record.commit(writer)
 }

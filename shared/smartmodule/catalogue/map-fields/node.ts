@@ -1,4 +1,4 @@
-/** What dps/map-fields does to fields, as a tree of their names. */
+/** What dps/map-fields does to fields, as two trees of their names: as they are in front of the step, and as they are after all but `set`. */
 import { Segment, Writer, findMember } from 'dps'
 
 /** What happens to one field, and to the fields below it. */
@@ -14,8 +14,8 @@ export class Node {
   upper: bool = false
   lower: bool = false
   trim: bool = false
-  /** True when the object's members change, not only their values: the object is then written member by member. */
-  structural: bool = false
+  /** Whether the object being written has this member, or, of a field of `set`, whether it is written already. */
+  isThere: bool = false
   constructor(name: string) { this.name = new Segment(name) }
 
   child(name: string): Node {
@@ -41,7 +41,14 @@ export class Node {
   }
 }
 
+/** What nothing happens to. */
+export const NOTHING = new Node('')
+/** What is done to fields by the names that they come with. */
 export let root: Node = new Node('')
+/** What `set` sets, by the names that fields have then. */
+export let sets: Node = new Node('')
+/** True when members change, not only their values: the record is then written member by member. */
+export let isStructural: bool = false
 
 const scratch = new Writer()
 
@@ -65,10 +72,17 @@ class Twin {
   nestedText: ArrayBuffer | null = null
   wholeTo: Segment | null = null
   wholeText: ArrayBuffer | null = null
-  constructor(path: string, nested: Node) {
+  /** Of a field of `set`: the member that is renamed to the whole name, or null. */
+  renamedFrom: Segment | null = null
+  constructor(path: string, nested: Node, whole: Node) {
     this.path = path
     this.nested = nested
-    this.whole = root.child(path)
+    this.whole = whole
+  }
+
+  settle(): void {
+    const isWhole = findMember(this.whole.name) >= 0 || (this.renamedFrom !== null && findMember(this.renamedFrom!) >= 0)
+    if (isWhole != this.isWhole) this.turn()
   }
 
   turn(): void {
@@ -85,49 +99,76 @@ class Twin {
 }
 
 let twins: Twin[] = []
+/** Those of `set`. */
+let setTwins: Twin[] = []
 
 export function clearNodes(): void {
   root = new Node('')
+  sets = new Node('')
+  isStructural = false
   twins = []
+  setTwins = []
 }
 
-/** The node of a dotted path; marks its parents structural when asked. */
-export function nodeAt(path: string, structural: bool): Node {
+function nodeIn(tree: Node, path: string, known: Twin[]): Node {
   const names = path.split('.')
-  let node = root
-  for (let i = 0; i < names.length; i++) {
-    if (structural) node.structural = true
-    node = node.child(names[i])
-  }
-  if (names.length > 1) twinAt(path, node)
+  let node = tree
+  for (let i = 0; i < names.length; i++) node = node.child(names[i])
+  if (names.length > 1) twinAt(path, known, node, tree)
   return node
 }
 
-function twinAt(path: string, nested: Node): Twin {
-  for (let i = 0; i < twins.length; i++) if (twins[i].path == path) return twins[i]
-  const twin = new Twin(path, nested)
-  twins.push(twin)
+function twinAt(path: string, known: Twin[], nested: Node, tree: Node): Twin {
+  for (let i = 0; i < known.length; i++) if (known[i].path == path) return known[i]
+  const twin = new Twin(path, nested, tree.child(path))
+  known.push(twin)
   return twin
+}
+
+/** The node of a path that changes a value alone. */
+export function nodeAt(path: string): Node { return nodeIn(root, path, twins) }
+
+/** Drops the field of a path. */
+export function dropAt(path: string): void {
+  isStructural = true
+  nodeAt(path).drop = true
+}
+
+/** Sets the field of a path to a complete JSON value. */
+export function setAt(path: string, value: ArrayBuffer): void {
+  isStructural = true
+  nodeIn(sets, path, setTwins).set = value
 }
 
 /** Renames the field of a path; `to` is a path in the same object. */
 export function renameAt(path: string, to: string): void {
-  const node = nodeAt(path, true)
+  isStructural = true
+  const node = nodeAt(path)
   const last = to.substring(to.lastIndexOf('.') + 1)
   node.renamed = quoted(last)
   node.renamedTo = new Segment(last)
   if (path.indexOf('.') < 0) return
-  const twin = twinAt(path, node)
+  const twin = twinAt(path, twins, node, root)
   twin.nestedTo = node.renamedTo
   twin.nestedText = node.renamed
   twin.wholeTo = new Segment(to)
   twin.wholeText = quoted(to)
 }
 
+/** Before the first record, when all is said: which members get the whole names of fields that are set. */
+export function joinTwins(): void {
+  for (let i = 0; i < setTwins.length; i++) {
+    const name = setTwins[i].whole.name
+    const bytes = changetype<usize>(name.bytes)
+    for (let k = 0; k < twins.length; k++) {
+      const to = twins[k].wholeTo
+      if (to !== null && !twins[k].nested.drop && to.matches(bytes, bytes + name.length, false)) setTwins[i].renamedFrom = twins[k].whole.name
+    }
+  }
+}
+
 /** For the record at hand: which field each dotted path means. */
 export function settleTwins(): void {
-  for (let i = 0; i < twins.length; i++) {
-    const twin = unchecked(twins[i])
-    if (findMember(twin.whole.name) >= 0 != twin.isWhole) twin.turn()
-  }
+  for (let i = 0; i < twins.length; i++) unchecked(twins[i]).settle()
+  for (let i = 0; i < setTwins.length; i++) unchecked(setTwins[i]).settle()
 }
