@@ -56,6 +56,9 @@ const BYTES_MAX = 900 << 10
 
 const encoder = new TextEncoder()
 
+/** The source's next line, or why it is not waited for any longer. */
+type Heard = IteratorResult<string> | 'stopped' | 'silence'
+
 /** The records as lines of JSON. */
 export async function* linesOf(records: Iterable<unknown> | AsyncIterable<unknown>): AsyncGenerator<string, void, void> {
   for await (const record of records) {
@@ -92,14 +95,26 @@ export async function writeLines(
   }
 
   const source = lines[Symbol.asyncIterator]()
-  const stopped = new Promise<'stopped'>((resolve) => {
-    if (signal?.aborted) resolve('stopped')
-    signal?.addEventListener('abort', () => resolve('stopped'), { once: true })
-  })
+  let stop = () => {}
+  const onAbort = () => stop()
+  signal?.addEventListener('abort', onAbort)
+
+  /** What comes first. It is a promise of its own each time: one that lasts as long as the source would hold on to every record of it. */
+  function heard(): Promise<Heard> {
+    let timer: ReturnType<typeof setTimeout> | undefined
+    return new Promise<Heard>((resolve, reject) => {
+      next.then(resolve, reject)
+      stop = () => resolve('stopped')
+      // Behind a record that is there already, which was read and is to be written.
+      if (signal?.aborted) queueMicrotask(stop)
+      if (waiting.length > 0) timer = setTimeout(resolve, silenceMs, 'silence')
+    }).finally(() => clearTimeout(timer))
+  }
+
   let next = source.next()
   try {
     for (;;) {
-      const got = await Promise.race([next, stopped, ...(waiting.length > 0 ? [silence(silenceMs)] : [])])
+      const got = await heard()
       if (got === 'stopped') break
       if (got === 'silence') {
         await flush()
@@ -120,9 +135,8 @@ export async function writeLines(
     await flush().catch(() => {})
     throw new WriteError(written.records, error)
   } finally {
+    signal?.removeEventListener('abort', onAbort)
     next.catch(() => {})
     void source.return?.()
   }
 }
-
-const silence = (ms: number): Promise<'silence'> => new Promise((resolve) => setTimeout(resolve, ms, 'silence' as const))
