@@ -59,11 +59,20 @@ def listen(transport: Transport, path: str, query: Mapping[str, Any], last_event
         failures += 1
 
 
+def _lines_in(answer: httpx.Response) -> Iterator[str]:
+    """Lines as the service ends them; httpx also ends them at separators that texts of JSON may hold as they are, such as U+2028."""
+    rest = b""
+    for part in answer.iter_bytes():
+        *whole, rest = (rest + part).split(b"\n")
+        for line in whole:
+            yield line.removesuffix(b"\r").decode(errors="replace")
+
+
 def _events_in(answer: httpx.Response) -> Iterator[Event]:
     """The events of one answer (WHATWG HTML, 9.2.6)."""
     name, own = "", None
     data: list[str] = []
-    for line in answer.iter_lines():
+    for line in _lines_in(answer):
         if line == "":
             if data:
                 yield Event(name or "message", loads("\n".join(data)), own)

@@ -1,0 +1,62 @@
+/** The Python client's events and pauses, against a server that needs no service. */
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { describe, expect, it, type TestContext } from 'vitest'
+import { python } from '../harness/python.ts'
+
+const run = promisify(execFile)
+const CLIENT = join(import.meta.dirname, '..', '..', 'clients', 'python', 'src')
+
+/** What a script prints. A machine without Python, or without PyPI, can't say anything of it. */
+async function printed(context: TestContext, script: string, ...args: string[]): Promise<string> {
+  const interpreter = await python().catch((error: unknown) => context.skip(`no Python with its packages: ${String(error)}`))
+  const env = { PATH: process.env.PATH, PYTHONPATH: CLIENT, PYTHONDONTWRITEBYTECODE: '1' }
+  const { stdout } = await run(interpreter, ['-c', script, ...args], { env, timeout: 60_000 })
+  return stdout
+}
+
+describe('the Python client', () => {
+  it('reads events whole, however they are cut and whatever separators their texts have', async (context) => {
+    const text = 'a\u2028b\u2029c\u0085d\u000be 漢字'
+    const event = Buffer.from(`: \r\n\r\nevent: frame\r\nid: 7\r\ndata: ${JSON.stringify({ text })}\r\n\r\nevent: frame\ndata: {"n":1}\n\n`)
+    const server = createServer((request, response) => {
+      if (request.url === '/v1/auth/token') return void response.end('{"access_token":"t","token_type":"Bearer","expires_in":3600}')
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      void (async () => {
+        for (let at = 0; at < event.length; at += 5) {
+          response.write(event.subarray(at, at + 5))
+          await sleep(1)
+        }
+      })()
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    try {
+      const script = `
+import json, sys
+from itertools import islice
+from dps_client import Client
+with Client(sys.argv[1], "k", "s") as dps:
+    for event in islice(dps.streams.tail("st_1"), 2):
+        print(json.dumps([event.event, event.id, event.data]))`
+      const out = await printed(context, script, `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+      expect(
+        out
+          .trim()
+          .split('\n')
+          .map((each) => JSON.parse(each) as unknown),
+      ).toEqual([
+        ['frame', '7', { text }],
+        ['frame', '7', { n: 1 }],
+      ])
+    } finally {
+      server.closeAllConnections()
+      server.close()
+    }
+  })
+})
