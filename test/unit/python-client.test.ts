@@ -59,4 +59,14 @@ with Client(sys.argv[1], "k", "s") as dps:
       server.close()
     }
   })
+
+  it('waits ten seconds at most, however often it has failed', async (context) => {
+    const out = await printed(context, 'from dps_client._transport import backoff\nprint(backoff(0), backoff(1024), backoff(10**6))')
+    const [first, ...later] = out.trim().split(' ').map(Number)
+    expect(first).toBeLessThanOrEqual(0.2)
+    for (const each of later) {
+      expect(each).toBeGreaterThanOrEqual(5)
+      expect(each).toBeLessThanOrEqual(10)
+    }
+  })
 })

@@ -23,6 +23,7 @@ T = TypeVar("T")
 
 RETRY = 0.2
 RETRY_MAX = 10.0
+DOUBLINGS = 10
 TOKEN_EARLY = 60.0
 
 
@@ -32,7 +33,8 @@ class _NotSent(Exception):
 
 def backoff(attempt: int) -> float:
     """With jitter, so that clients which were refused together do not come back together."""
-    return float(min(RETRY * 2**attempt, RETRY_MAX)) * (0.5 + random.random() / 2)
+    # From DOUBLINGS on it is RETRY_MAX; a power of more than 1,023 is no float.
+    return min(RETRY * 2.0 ** min(attempt, DOUBLINGS), RETRY_MAX) * (0.5 + random.random() / 2)
 
 
 def segment(value: str) -> str:
