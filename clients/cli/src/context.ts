@@ -3,6 +3,7 @@ import { Command, Option } from 'commander'
 import { createClient, type Client } from '../../typescript/src/index.ts'
 import { Misused } from './outcome.ts'
 import { createOutput, FORMATS, type Format, type Output } from './output.ts'
+import { FETCH_TIMEOUT_MS, patientFetch } from './patient-fetch.ts'
 import { currentProfile, type Environment } from './profiles.ts'
 
 export type Io = {
@@ -55,6 +56,7 @@ export function contextOf(
       // Who waits at a terminal is told soon; long work outlives a restart of the service.
       ...(isPatient ? {} : { retriesMax: 2 }),
       ...(isFinished ? {} : { signal: io.signal }),
+      ...(timeoutMs > FETCH_TIMEOUT_MS ? { fetch: patientFetch(io.env) } : {}),
     }),
     url,
     signal: io.signal,
