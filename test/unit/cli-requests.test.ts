@@ -1,4 +1,5 @@
 /** How long `dps` waits for the service. */
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
@@ -6,6 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { runProgram } from '../../clients/cli/src/program.ts'
 
@@ -57,6 +59,45 @@ describe('dps apply', () => {
       server.closeAllConnections()
       server.close()
       await rm(folder, { recursive: true, force: true })
+    }
+  })
+})
+
+describe('dps mcp', () => {
+  it('waits for an apply as long as dps apply does, and for other answers 30 seconds', async () => {
+    const scopes = ['pipelines:write', 'streams:write', 'smartmodules:write']
+    let end = () => {}
+    const server = createServer((request, response) => {
+      if (request.url === '/v1/auth/token') return void response.end('{"access_token":"t","token_type":"Bearer","expires_in":36000}')
+      // What was asked is still answered.
+      if (request.url === '/v1/manifests/apply') end()
+      response.end(JSON.stringify(request.url === '/v1/session' ? { scopes } : { set: 'shop', changes: [], unchanged: 3, hash: 'h' }))
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    try {
+      // Its timeouts are said on standard error, because nobody can wait for them.
+      const said = 'const own = AbortSignal.timeout; AbortSignal.timeout = (ms) => (console.error(ms), own.call(AbortSignal, ms))'
+      const main = join(import.meta.dirname, '..', '..', 'clients', 'cli', 'src', 'main.ts')
+      const child = spawn(process.execPath, ['--no-warnings', `--import=data:text/javascript,${said}`, main, 'mcp', '--write'], {
+        env: { DPS_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, DPS_API_KEY: 'k', DPS_API_SECRET: 's' },
+      })
+      const [out, timeouts] = [text(child.stdout), text(child.stderr)]
+      const version = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
+      const lines = [
+        { id: 1, method: 'initialize', params: version },
+        { method: 'notifications/initialized' },
+        { id: 2, method: 'tools/call', params: { name: 'apply', arguments: { manifest: 'set: shop', hash: 'h' } } },
+      ]
+      end = () => child.stdin.end()
+      child.stdin.write(lines.map((line) => `${JSON.stringify({ jsonrpc: '2.0', ...line })}\n`).join(''))
+      expect(await out).toContain('unchanged')
+      const asked = (await timeouts).trim().split('\n').map(Number)
+      expect(asked[0]).toBe(30_000)
+      expect(asked.at(-1)).toBe(30 * 60_000)
+    } finally {
+      server.closeAllConnections()
+      server.close()
     }
   })
 })

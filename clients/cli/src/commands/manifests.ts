@@ -95,7 +95,7 @@ async function wholeHash({ dps }: Context, request: Parameters<Client['manifests
 }
 
 /** Changes are made within the request: each may take a while. */
-const APPLY_TIMEOUT_MS = 30 * 60_000
+export const APPLY_TIMEOUT_MS = 30 * 60_000
 
 export function addManifestCommands(program: Command, io: Io): void {
   const asked = async (file: string, { prune = false, replace = [] }: Options) => ({ manifest: await manifestIn(file), prune, replace })

@@ -3,13 +3,15 @@ import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { writeJson, type Client, type Manifest, type Session } from '../../../typescript/src/index.ts'
-import { parsed } from './manifests.ts'
+import { writeJson, type Manifest, type Session } from '../../../typescript/src/index.ts'
+import { APPLY_TIMEOUT_MS, parsed } from './manifests.ts'
 import { contextOf, idOf, type Context, type Io } from '../context.ts'
 import { outcomeOf, textOf } from '../outcome.ts'
 
 /** More is cut, because a model reads all of it. */
 const ANSWER_CHARACTERS_MAX = 60_000
+
+type Service = Pick<Context, 'dps' | 'url'>
 
 type Tool<Shape extends z.ZodRawShape> = {
   name: string
@@ -17,8 +19,10 @@ type Tool<Shape extends z.ZodRawShape> = {
   /** Scopes that the key must have for the tool to be there at all. */
   needs: readonly Session['scopes'][number][]
   isWriting?: boolean
+  /** Of its requests, where they take longer than others. */
+  timeoutMs?: number
   input: Shape
-  run(context: Pick<Context, 'dps' | 'url'>, input: z.output<z.ZodObject<Shape>>): Promise<unknown>
+  run(context: Service, input: z.output<z.ZodObject<Shape>>): Promise<unknown>
 }
 
 const tool = <Shape extends z.ZodRawShape>(value: Tool<Shape>): Tool<Shape> => value
@@ -135,6 +139,7 @@ const TOOLS = [
     description: 'Apply a manifest: exactly the plan with this hash, or nothing.',
     needs: ['pipelines:write', 'streams:write', 'smartmodules:write'],
     isWriting: true,
+    timeoutMs: APPLY_TIMEOUT_MS,
     input: { manifest, hash: z.string().describe('Of the plan'), prune: z.boolean().default(false) },
     run: ({ dps }, { manifest: text, hash, prune }) => dps.manifests.apply({ manifest: manifestOf(text), hash, prune }),
   }),
@@ -160,21 +165,27 @@ function answer(value: unknown): CallToolResult {
   return { content: [{ type: 'text', text: shown }] }
 }
 
-/** The server with the tools that the key's scopes and `mayWrite` allow. */
-async function openServer(dps: Client, url: string, mayWrite: boolean, onCall: (call: Promise<unknown>) => void): Promise<McpServer> {
-  const [{ scopes }, { McpServer }] = await Promise.all([dps.session.get(), import('@modelcontextprotocol/sdk/server/mcp.js')])
+/** The server with the tools that the key's scopes and `mayWrite` allow; `within` opens a client whose requests may take so long. */
+async function openServer(
+  within: (timeoutMs?: number) => Service,
+  mayWrite: boolean,
+  onCall: (call: Promise<unknown>) => void,
+): Promise<McpServer> {
+  const service = within()
+  const [{ scopes }, { McpServer }] = await Promise.all([service.dps.session.get(), import('@modelcontextprotocol/sdk/server/mcp.js')])
   const server = new McpServer({ name: 'dps', version: '0.1.0' })
   for (const each of TOOLS) {
     const { name, description, needs, input, ...rest } = each
     const isWriting = 'isWriting' in rest
     if ((isWriting && !mayWrite) || needs.some((scope) => !scopes.includes(scope))) continue
     const run = each.run as Tool<z.ZodRawShape>['run']
+    const own = 'timeoutMs' in rest ? within(rest.timeoutMs) : service
     server.registerTool(
       name,
       { description, inputSchema: input, annotations: { readOnlyHint: !isWriting } },
       async (given: Record<string, unknown>) => {
         try {
-          const call = run({ dps, url }, given)
+          const call = run(own, given)
           onCall(call)
           return answer(await call)
         } catch (error) {
@@ -192,14 +203,14 @@ export function addMcpCommand(program: Command, io: Io): void {
     .description('serve tools to a language model over stdio; reads only, unless --write is given and the key may write')
     .option('--write', 'also the tools that change something')
     .action(async ({ write = false }: { write?: boolean }, command: Command) => {
-      const { dps, url, signal } = contextOf(io, command)
+      const within = (timeoutMs?: number) => contextOf(io, command, timeoutMs === undefined ? {} : { timeoutMs })
       const calls = new Set<Promise<unknown>>()
-      const server = await openServer(dps, url, write, (call) => {
+      const server = await openServer(within, write, (call) => {
         calls.add(call)
         void call.catch(() => {}).finally(() => calls.delete(call))
       })
       const ended = Promise.withResolvers<void>()
-      signal.addEventListener('abort', () => ended.resolve())
+      io.signal.addEventListener('abort', () => ended.resolve())
       // What was asked before is still answered.
       io.stdin.on('end', () =>
         setTimeout(() => void Promise.allSettled(calls).then(() => setTimeout(ended.resolve, ANSWERED_MS)), ANSWERED_MS),
