@@ -1,16 +1,30 @@
 /** Records from a file or standard input: lines of JSON, or the rows of a CSV. */
-import { createInterface } from 'node:readline'
 import { pipeline } from 'node:stream'
+import { StringDecoder } from 'node:string_decoder'
 import { CsvError, parse } from 'csv-parse'
 import { Misused } from './outcome.ts'
 
 /** A record, and the number of the line that it ends on, from 1. */
 export type InputLine = { json: string; line: number }
 
+/** Lines as \n ends them, also behind \r. Other separators, such as U+2028, may be in a text of JSON as they are. */
+async function* linesIn(input: NodeJS.ReadableStream): AsyncGenerator<string, void, void> {
+  const decoder = new StringDecoder('utf8')
+  let rest = ''
+  for await (const part of input) {
+    const lines = decoder.write(part).split('\n')
+    lines[0] = rest + lines[0]!
+    rest = lines.pop()!
+    for (const line of lines) yield line.endsWith('\r') ? line.slice(0, -1) : line
+  }
+  rest += decoder.end()
+  if (rest !== '') yield rest
+}
+
 /** Lines of JSON as they are. Throws Misused naming the line that is none. */
 export async function* jsonLines(input: NodeJS.ReadableStream): AsyncGenerator<InputLine, void, void> {
   let number = 0
-  for await (const line of createInterface({ input, crlfDelay: Infinity })) {
+  for await (const line of linesIn(input)) {
     number++
     if (line.trim() === '') continue
     try {
