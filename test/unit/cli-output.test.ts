@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { ofInput, ofSource, outcomeOf, textOf } from '../../clients/cli/src/outcome.ts'
-import { createOutput } from '../../clients/cli/src/output.ts'
+import { createOutput, plain } from '../../clients/cli/src/output.ts'
 import { createTerminal } from '../../clients/cli/src/terminal.ts'
 import { ApiError, WriteError, type Detail } from '../../clients/typescript/src/index.ts'
 
@@ -59,6 +59,17 @@ describe('a table', () => {
     }
     expect(shown('table')).toEqual(['', 'there are no pipelines'])
     expect(shown('json')).toEqual(['[]\n', ''])
+  })
+})
+
+describe('text for a terminal', () => {
+  it('has its controls as JSON escapes them, so that JSON stays JSON', () => {
+    expect(plain('a\n\t\u001b[2Jé')).toBe('a\\n\\t\\u001b[2Jé')
+    const controls = String.fromCharCode(...Array.from({ length: 0xa0 }, (_, code) => code), 0x2028, 0x2029)
+    const json = JSON.stringify({ controls })
+    expect(plain(json)).not.toMatch(/[\p{Cc}\u2028\u2029]/u)
+    expect(JSON.parse(plain(json))).toEqual({ controls })
+    expect(plain('\u009b2J\u007f\u2028')).toBe('\\u009b2J\\u007f\\u2028')
   })
 })
 

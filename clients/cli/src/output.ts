@@ -37,8 +37,12 @@ export const fromYaml = (text: string): unknown => parse(text, { prettyErrors: t
 
 const CONTROLS = /[\p{Cc}\u2028\u2029]/gu
 
+/** As JSON escapes it; JSON.stringify leaves those from U+007F on as they are. */
+const escaped = (control: string): string =>
+  control < ' ' ? JSON.stringify(control).slice(1, -1) : `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`
+
 /** What a SmartModule or a record says must not steer the terminal. */
-export const plain = (text: string): string => text.replaceAll(CONTROLS, (each) => JSON.stringify(each).slice(1, -1).padStart(2, '\\'))
+export const plain = (text: string): string => text.replaceAll(CONTROLS, escaped)
 
 const cell = (value: unknown): string => {
   if (value === null || value === undefined) return '-'
