@@ -2,19 +2,21 @@
 import { text } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import { createClient } from '../../../typescript/src/index.ts'
-import { outputOf, type Io } from '../context.ts'
+import { outputOf, type GlobalOptions, type Io } from '../context.ts'
 import { Misused } from '../outcome.ts'
 import { readProfiles, saveProfiles } from '../profiles.ts'
 
-type LoginOptions = { key?: string; name: string }
+type LoginOptions = { key?: string; name?: string }
 
 export function addProfileCommands(program: Command, io: Io): void {
   program
     .command('login <url>')
     .description('remember where the service is and a key for it; the secret comes from standard input or DPS_API_SECRET')
     .option('--key <id>', 'the API key (or DPS_API_KEY)')
-    .option('--name <name>', 'of the profile', 'default')
-    .action(async (url: string, { key = io.env.DPS_API_KEY, name }: LoginOptions) => {
+    .option('--name <name>', 'of the profile (or --profile; without either, default)')
+    .action(async (url: string, { key = io.env.DPS_API_KEY, name: given }: LoginOptions, command: Command) => {
+      // With --profile another profile than the named one would be overwritten.
+      const name = given ?? command.optsWithGlobals<GlobalOptions>().profile ?? 'default'
       if (!key) throw new Misused('--key or DPS_API_KEY is missing')
       if (!io.env.DPS_API_SECRET && io.isTerminal) io.note('the secret, and then Ctrl-D:')
       const secret = io.env.DPS_API_SECRET || (await text(io.stdin)).trim()
