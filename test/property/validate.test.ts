@@ -175,6 +175,24 @@ describe('dps/validate', () => {
     ])
   })
 
+  it('keeps names and texts of the schema that are escaped there, whatever it has seen', async () => {
+    const chain = await openTestChain([
+      { name: 'dps/validate', config: { schema: { required: ['say "hi"'], properties: { 'a\tb': { const: 'c\nd' } } } } },
+    ])
+    for (let batch = 0; batch < 5; batch++) {
+      const records = Array.from({ length: 1_000 }, (_, n) =>
+        JSON.stringify({ [`n"${batch * 1_000 + n}`]: 2, 'say "hi"': 1, 'a\tb': 'c\nd' }),
+      )
+      const { failures } = await chain.run(records)
+      expect(failures.map(({ message }) => message)).toEqual([])
+    }
+    const { failures } = await chain.run(['{"say \\"hi\\"":1,"a\\tb":"c\\nd "}', '{}'])
+    expect(failures.map(({ message }) => message)).toEqual([
+      '/a\tb must be the value that the schema names',
+      'the value must have the member say "hi"',
+    ])
+  })
+
   it('bounds what one record may take, whatever the schema', async () => {
     // Each level looks at the next one three times.
     const $defs = Object.fromEntries(

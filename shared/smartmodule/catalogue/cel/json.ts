@@ -3,7 +3,7 @@ import { Kind, Segment, Slice, Writer, closeOf, findIn, hasBackslash, kindAt, nu
 import { TOO_LARGE, fits } from 'dps/abi'
 import { isSame } from './compare'
 import { putDuration, putTimestampText } from './moments'
-import { FALSE, K, NULL, TRUE, Value, bytesAt, fail, isTooMuch, made, ofDouble, ofInt, ofText, spend } from './value'
+import { FALSE, K, NULL, TRUE, Value, bytesAt, fail, isTooMuch, made, ofDouble, ofInt, ofText, pieceOf, spend } from './value'
 
 /** The checked JSON value [start, end). */
 export function fromJson(start: usize, end: usize): Value {
@@ -28,7 +28,7 @@ function stringFrom(start: usize, end: usize): Value {
   spend(end - start + 32)
   const plain = new ArrayBuffer((end - start) as i32)
   const p = changetype<usize>(plain)
-  return bytesAt(K.String, p, unescape(start + 1, end - 1, p) - p)
+  return pieceOf(K.String, plain, unescape(start + 1, end - 1, p) - p)
 }
 
 /** A whole number is an int where it fits; every other number is a double. */

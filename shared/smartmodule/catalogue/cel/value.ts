@@ -101,6 +101,14 @@ export function bytesAt(kind: K, ptr: usize, length: usize): Value {
   return value
 }
 
+/** A piece of bytes that were made for it. A value that lasts keeps them; others are used again sooner than they are collected. */
+export function pieceOf(kind: K, bytes: ArrayBuffer, length: usize): Value {
+  const lasts = used >= POOL.length
+  const value = bytesAt(kind, changetype<usize>(bytes), length)
+  if (lasts) value.owner = bytes
+  return value
+}
+
 export function owned(kind: K, bytes: ArrayBuffer): Value {
   const value = made(kind)
   spend(bytes.byteLength)
