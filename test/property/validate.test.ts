@@ -193,6 +193,18 @@ describe('dps/validate', () => {
     ])
   })
 
+  it('reads a value without the white space around it', async () => {
+    const schema = { type: ['object', 'string'], maxLength: 3, required: ['a'] }
+    const chain = await openTestChain([{ name: 'dps/validate', config: { schema } }])
+    const { failures } = await chain.run(['\n{"a":1}', ' {"a":1} \n', '"abc"\n', '\t"abc" ', ' "abcd" ', '\n[1]'])
+    expect(failures.map(({ delta, message }) => [delta, message])).toEqual([
+      [4, 'the value must have at most 3 characters'],
+      [5, 'the value must be string or object'],
+    ])
+    const numbers = await openTestChain([{ name: 'dps/validate', config: { schema: { const: 15 } } }])
+    expect((await numbers.run(['15\n', ' 15', '15'])).failures).toEqual([])
+  })
+
   it('bounds what one record may take, whatever the schema', async () => {
     // Each level looks at the next one three times.
     const $defs = Object.fromEntries(

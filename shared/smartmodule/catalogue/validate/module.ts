@@ -1,5 +1,5 @@
 /** dps/validate: checks each record against a JSON Schema; what is not valid fails, is dropped, or goes on with a word about it. */
-import { Config, Kind, Path, Record, Segment, findMember, kindAt, parseJson, valueStart } from 'dps'
+import { Config, Kind, Path, Record, Segment, findMember, kindAt, parseJson, skipSpace, valueStart } from 'dps'
 import { fromJson } from '../cel/json'
 import { Value, makeConstants, startWork } from '../cel/value'
 import { Schema, problem, schemaOf } from './schema'
@@ -50,8 +50,10 @@ function tell(record: Record, name: Segment, valid: bool, why: string): void {
 
 export function filterMap(record: Record): bool {
   startWork()
-  let start = record.start
+  // White space around a value is no part of it, nor of the text or number that it is.
+  let start = skipSpace(record.start, record.end)
   let end = record.end
+  while (end > start && load<u8>(end - 1) <= 32) end--
   let valid = true
   let why = ''
   if (path !== null) {
