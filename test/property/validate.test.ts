@@ -205,6 +205,18 @@ describe('dps/validate', () => {
     expect((await numbers.run(['15\n', ' 15', '15'])).failures).toEqual([])
   })
 
+  it('looks for a pattern in many texts within a bounded memory', async () => {
+    const schema = { items: { pattern: '^[A-Za-z0-9_-]{1,255}$' } }
+    const chain = await openTestChain([{ name: 'dps/validate', config: { schema } }])
+    const ids = Array.from({ length: 35_000 }, (_, n) => (n % 1296).toString(36))
+    for (let batch = 0; batch < 3; batch++) {
+      expect((await chain.run([JSON.stringify(ids), JSON.stringify(['a b'])])).failures.map(({ message }) => message)).toEqual([
+        '/0 must match ^[A-Za-z0-9_-]{1,255}$',
+      ])
+    }
+    expect(chain.memoryBytes(0)).toBeLessThan(16 << 20)
+  })
+
   it('bounds what one record may take, whatever the schema', async () => {
     // Each level looks at the next one three times.
     const $defs = Object.fromEntries(

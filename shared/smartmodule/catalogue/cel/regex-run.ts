@@ -1,13 +1,15 @@
 /** Runs a compiled regular expression: all states at once, code point by code point. */
 import { R, Regex } from './regex-program'
-import { Value, isTooMuch } from './value'
+import { Value, isTooMuch, spend } from './value'
 
 let regex: Regex = new Regex()
+/** Used again with the next text: a record may have many, and each would leave arrays of the pattern's size as garbage. */
 let current: i32[] = []
 let following: i32[] = []
-/** By state, the position for which it was added last. */
-let marks: i32[] = []
+/** By state, the position for which it was added last. Positions go on from text to text: marks of an earlier one are below them. */
+let marks: StaticArray<i32> = new StaticArray<i32>(0)
 let position: i32 = 0
+const POSITION_MAX: i32 = 1 << 30
 let isMatch: bool = false
 
 /** The code points around the position; -1 outside of the text. */
@@ -86,10 +88,16 @@ function pointAt(p: usize): i32 {
 /** Whether some part of the text matches. */
 export function isFound(pattern: Regex, value: Value): bool {
   regex = pattern
-  marks = new Array<i32>(regex.ops.length).fill(-1)
-  current = []
-  following = []
-  position = 0
+  if (marks.length < regex.ops.length) {
+    spend(4 * regex.ops.length)
+    marks = new StaticArray<i32>(regex.ops.length)
+  } else if (position > POSITION_MAX) {
+    marks.fill(0)
+    position = 0
+  }
+  current.length = 0
+  following.length = 0
+  position++
   isMatch = false
   before = -1
   let p = value.ptr
