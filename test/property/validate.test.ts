@@ -67,6 +67,13 @@ const few = schema.chain((whole) =>
     : fc.constant(whole),
 )
 
+const reversed = (value: unknown): unknown =>
+  Array.isArray(value)
+    ? value.map(reversed)
+    : typeof value === 'object' && value !== null
+      ? Object.fromEntries(Object.entries(value).reverse())
+      : value
+
 describe('dps/validate', () => {
   it('finds valid what ajv finds valid', async () => {
     let [valid, invalid] = [0, 0]
@@ -215,6 +222,64 @@ describe('dps/validate', () => {
       ])
     }
     expect(chain.memoryBytes(0)).toBeLessThan(16 << 20)
+  })
+
+  it('fails what it can not check, whatever becomes of what is not valid', async () => {
+    const tree = { $defs: { tree: { anyOf: [{ items: { $ref: '#/$defs/tree' } }] } }, $ref: '#/$defs/tree' }
+    const endless = { $defs: { loop: { not: { $ref: '#/$defs/loop' } } }, $ref: '#/$defs/loop' }
+    const pairs = { $defs: { a: { anyOf: [{ items: { const: 1 } }] } }, allOf: Array.from({ length: 400 }, () => ({ $ref: '#/$defs/a' })) }
+    const deep = '['.repeat(128) + ']'.repeat(128)
+    for (const on_invalid of ['fail', 'drop', 'keep']) {
+      const messagesOf = async (schema: object, value: string) => {
+        const chain = await openTestChain([{ name: 'dps/validate', config: { schema, on_invalid } }])
+        const { failures, values } = await chain.run([value])
+        expect(values).toEqual(failures.length > 0 ? [] : [value])
+        return failures.map(({ message }) => message)
+      }
+      expect(await messagesOf(tree, deep)).toEqual([])
+      expect(await messagesOf(endless, '1')).toEqual([
+        'it takes more than 1,024 parts of the schema within each other to validate the record',
+      ])
+      expect(await messagesOf(pairs, JSON.stringify(Array.from({ length: 1_000 }, () => 1)))).toEqual([
+        'it takes more than 400,000 steps or 32 MiB to validate the record',
+      ])
+    }
+  })
+
+  it('finds the same item twice in lists of thousands', async () => {
+    const chain = await openTestChain([{ name: 'dps/validate', config: { schema: { uniqueItems: true } } }])
+    const lists: [unknown[], string][] = [
+      [Array.from({ length: 10_000 }, (_, n) => `id-${n}`), '"id-0"'],
+      [Array.from({ length: 10_000 }, (_, n) => n), '0.0'],
+      [Array.from({ length: 10_000 }, (_, n) => n / 8 + 0.0625), '0.0625e0'],
+      [Array.from({ length: 3_000 }, (_, n) => ({ id: n, tags: [n, null] })), '{"tags":[0,null],"id":0e1}'],
+      [Array.from({ length: 3_000 }, (_, n) => [n, { a: `${n}` }]), '[0,{"\\u0061":"0"}]'],
+      [[1, '1', true, null, [], {}, 0, '0', false, '', [0], { 0: 0 }, ...Array.from({ length: 40 }, (_, n) => `${n + 2}`)], 'null'],
+    ]
+    for (const [list, again] of lists) {
+      const text = JSON.stringify(list)
+      const { failures } = await chain.run([text, `${text.slice(0, -1)},${again}]`])
+      expect(failures.map(({ delta, message }) => [delta, message])).toEqual([[1, 'the value must not have the same item twice']])
+    }
+  })
+
+  it('finds the same item twice wherever ajv does', async () => {
+    const chain = await openTestChain([{ name: 'dps/validate', config: { schema: { uniqueItems: true } } }])
+    const isUnique = new Ajv.Ajv({ strict: false }).compile({ uniqueItems: true })
+    const lists = fc.uniqueArray(document, { minLength: 17, maxLength: 40, selector: (each) => JSON.stringify(each) })
+    let [unique, others] = [0, 0]
+    await fc.assert(
+      fc.asyncProperty(lists, fc.nat(16), fc.boolean(), async (list, again, isAgain) => {
+        // A copy of one of them, with its members in another order.
+        const text = JSON.stringify(isAgain ? [...list, reversed(list[again])] : list)
+        const expected = isUnique(JSON.parse(text))
+        if (expected) unique++
+        else others++
+        expect([text, (await chain.run([text])).failures.length]).toEqual([text, expected ? 0 : 1])
+      }),
+      { numRuns: 200 },
+    )
+    expect(Math.min(unique, others)).toBeGreaterThan(20)
   })
 
   it('bounds what one record may take, whatever the schema', async () => {

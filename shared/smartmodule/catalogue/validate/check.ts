@@ -1,14 +1,17 @@
 /** Whether a value is valid, and if not, the first thing that is wrong with it. */
 import { isFound } from '../cel/regex-run'
-import { UNORDERED, compareNumbers, isNumber, isSame } from '../cel/compare'
+import { compareNumbers, isNumber } from '../cel/compare'
 import { itemsOf, keysOf } from '../cel/json'
 import { countOf } from '../cel/strings'
 import { K, Value, excerptOf, isTooMuch, ofInt } from '../cel/value'
 import { isOfFormat } from './formats'
 import { Format, Schema, T, formatName, namesOf } from './schema'
+import { hasTwice, isEqual } from './unique'
 
-const DEPTH_MAX: i32 = 256
+/** Of schemas within each other: a document's 128 levels, with several for each. */
+const DEPTH_MAX: i32 = 1024
 let depth: i32 = 0
+let isTooDeep: bool = false
 
 /** Where the value at hand is, as the names and indices on the way to it. */
 const names: Value[] = []
@@ -22,6 +25,8 @@ export function setSubject(field: string): void {
 
 /** The first fault, and where it is. */
 export let fault: string = ''
+/** Neither valid nor wrong: the record takes more than its share to find out. `fault` then says so. */
+export let isUndecided: bool = false
 /** Set while it only matters whether there is a fault. */
 let isQuiet: i32 = 0
 
@@ -31,12 +36,14 @@ export function isValid(schema: Schema, value: Value): bool {
   names.length = 0
   isQuiet = 0
   depth = 0
+  isTooDeep = false
   const valid = check(schema, value)
-  if (isTooMuch(0)) {
-    fault = 'it takes more than 400,000 steps or 32 MiB to validate the record'
-    return false
-  }
-  return valid
+  isUndecided = isTooDeep || isTooMuch(0)
+  if (!isUndecided) return valid
+  fault = isTooDeep
+    ? 'it takes more than 1,024 parts of the schema within each other to validate the record'
+    : 'it takes more than 400,000 steps or 32 MiB to validate the record'
+  return false
 }
 
 function wrong(what: string): bool {
@@ -74,9 +81,12 @@ function typeOf(value: Value): i32 {
 }
 
 function check(schema: Schema, value: Value): bool {
-  if (isTooMuch(2)) return false
+  if (isTooMuch(2) || isTooDeep) return false
   if (!schema.allows) return wrong('is not allowed')
-  if (depth >= DEPTH_MAX) return wrong('is nested too deeply in the schema')
+  if (depth >= DEPTH_MAX) {
+    isTooDeep = true
+    return false
+  }
   depth++
   const valid = checkWords(schema, value)
   depth--
@@ -157,15 +167,7 @@ function checkList(schema: Schema, value: Value): bool {
     if (found < schema.minContains) return wrong('must have at least ' + schema.minContains.toString() + ' items of the kind that the schema asks for')
     if (found > schema.maxContains) return wrong('must have at most ' + schema.maxContains.toString() + ' items of the kind that the schema counts')
   }
-  if (schema.isUnique) {
-    for (let i = 1; i < count; i++) {
-      for (let k = 0; k < i; k++) {
-        if (isTooMuch(1)) return false
-        if (isEqual(items[i], items[k])) return wrong('must not have the same item twice')
-      }
-    }
-  }
-  return true
+  return !schema.isUnique || !hasTwice(items) || wrong('must not have the same item twice')
 }
 
 function indexOf(keys: Value[], name: Value): i32 {
@@ -239,13 +241,4 @@ function checkChoices(schema: Schema, value: Value): bool {
     if (then !== null && !check(then, value)) return false
   }
   return true
-}
-
-/** Equality of JSON: numbers by their value, objects whatever the order of their members. */
-function isEqual(a: Value, b: Value): bool {
-  if (isNumber(a) && isNumber(b)) {
-    const order = compareNumbers(a, b)
-    return order == 0 && order != UNORDERED
-  }
-  return a.kind == b.kind && isSame(a, b)
 }

@@ -3,7 +3,7 @@ import { Config, Kind, Path, Record, Segment, findMember, kindAt, parseJson, ski
 import { fromJson } from '../cel/json'
 import { Value, makeConstants, startWork } from '../cel/value'
 import { Schema, problem, schemaOf } from './schema'
-import { fault, isValid, setSubject } from './check'
+import { fault, isUndecided, isValid, setSubject } from './check'
 
 const enum Then { Fail, Drop, Keep }
 let schema: Schema = new Schema()
@@ -68,6 +68,10 @@ export function filterMap(record: Record): bool {
   if (valid) {
     valid = isValid(schema, fromJson(start, end))
     why = fault
+    if (isUndecided) {
+      record.fail(why)
+      return false
+    }
   }
   if (valid || then == Then.Keep) {
     if (report !== null && then == Then.Keep) tell(record, report!, valid, why)
