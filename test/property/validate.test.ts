@@ -282,6 +282,29 @@ describe('dps/validate', () => {
     expect(Math.min(unique, others)).toBeGreaterThan(20)
   })
 
+  it('takes a number for a multiple by all of its digits', async () => {
+    const wrongOf = async (schema: object, numbers: string[]) => {
+      const chain = await openTestChain([{ name: 'dps/validate', config: { schema } }])
+      const { failures } = await chain.run(numbers)
+      return failures.map(({ delta, message }) => `${numbers[delta]} ${message}`)
+    }
+    expect(await wrongOf({ multipleOf: 1 }, ['1234567890123456.5', '1.0000000000000002', '1e300', '-7.0', '0'])).toEqual([
+      '1234567890123456.5 the value must be a multiple of 1',
+      '1.0000000000000002 the value must be a multiple of 1',
+    ])
+    expect(await wrongOf({ multipleOf: 2 }, ['2000000000000001.0', '2000000000000002.0', '-4', '3'])).toEqual([
+      '2000000000000001.0 the value must be a multiple of 2',
+      '3 the value must be a multiple of 2',
+    ])
+    expect(await wrongOf({ multipleOf: 0.25 }, ['1234567890123456.25', '1234567890123456.125', '0.5', '3'])).toEqual([])
+    expect(await wrongOf({ multipleOf: 0.5 }, ['1234567890123456.25'])).toHaveLength(1)
+    expect(await wrongOf({ multipleOf: 0.01 }, ['19.99', '0.07', '1.005', '12345678.91', '-3'])).toEqual([
+      '1.005 the value must be a multiple of 0.01',
+    ])
+    expect(await wrongOf({ maximum: 2 ** 64 }, ['1e20'])).toEqual(['1e20 the value must be at most 18446744073709552000'])
+    expect(await wrongOf({ minimum: 1e21, exclusiveMaximum: 1.5 }, ['1'])).toEqual(['1 the value must be at least 1e+21'])
+  })
+
   it('bounds what one record may take, whatever the schema', async () => {
     // Each level looks at the next one three times.
     const $defs = Object.fromEntries(

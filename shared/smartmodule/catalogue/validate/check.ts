@@ -1,7 +1,7 @@
 /** Whether a value is valid, and if not, the first thing that is wrong with it. */
 import { isFound } from '../cel/regex-run'
 import { compareNumbers, isNumber } from '../cel/compare'
-import { itemsOf, keysOf } from '../cel/json'
+import { doubleText, itemsOf, keysOf } from '../cel/json'
 import { countOf } from '../cel/strings'
 import { K, Value, excerptOf, isTooMuch, ofInt } from '../cel/value'
 import { isOfFormat } from './formats'
@@ -117,23 +117,32 @@ function checkNumber(schema: Schema, value: Value): bool {
   if (schema.maximum !== null && compareNumbers(value, schema.maximum!) > 0) return wrong('must be at most ' + shown(schema.maximum!))
   if (schema.above !== null && compareNumbers(value, schema.above!) <= 0) return wrong('must be above ' + shown(schema.above!))
   if (schema.below !== null && compareNumbers(value, schema.below!) >= 0) return wrong('must be below ' + shown(schema.below!))
-  if (schema.multipleOf > 0 && !isMultiple(value, schema.multipleOf)) return wrong('must be a multiple of ' + schema.multipleOf.toString())
+  if (schema.multipleOf !== null && !isMultiple(value, schema.multipleOf!)) return wrong('must be a multiple of ' + shown(schema.multipleOf!))
   return true
 }
 
-/** By division, as validators do: 0.3 is a multiple of 0.1 although its double is not. */
-function isMultiple(value: Value, by: f64): bool {
-  if (value.kind != K.Double && Math.trunc(by) == by && by < 9007199254740992.0) {
-    return value.kind == K.Int ? value.n % (by as i64) == 0 : (value.n as u64) % (by as u64) == 0
-  }
-  const d = value.kind == K.Double ? value.d : value.kind == K.Int ? (value.n as f64) : ((value.n as u64) as f64)
-  const quotient = d / by
-  if (!isFinite(quotient)) return d % by == 0
+/** What is whole after doubling it twenty times has few bits: its double is exact. */
+const TWENTY_TIMES: f64 = 1048576
+
+/** Whether a number is a multiple, as far as doubles can tell. */
+function isMultiple(value: Value, by: Value): bool {
+  if (value.kind == K.Int && by.kind == K.Int) return value.n % by.n == 0
+  const d = asDouble(value)
+  const divisor = asDouble(by)
+  if (d % divisor == 0) return true
+  // Of a whole divisor, or one like 0.25, the double is the number itself, and what is left is left.
+  if (Math.trunc(divisor * TWENTY_TIMES) == divisor * TWENTY_TIMES) return false
+  // By division, as validators do: 0.3 is a multiple of 0.1 although its double is not.
+  const quotient = d / divisor
   return Math.abs(quotient - Math.round(quotient)) <= 1e-15 * Math.max(1, Math.abs(quotient))
 }
 
+function asDouble(value: Value): f64 {
+  return value.kind == K.Double ? value.d : value.kind == K.Int ? (value.n as f64) : ((value.n as u64) as f64)
+}
+
 function shown(value: Value): string {
-  return value.kind == K.Double ? value.d.toString() : value.kind == K.Int ? value.n.toString() : (value.n as u64).toString()
+  return value.kind == K.Double ? doubleText(value.d) : value.kind == K.Int ? value.n.toString() : (value.n as u64).toString()
 }
 
 function checkText(schema: Schema, value: Value): bool {

@@ -27,7 +27,7 @@ export class Schema {
   maximum: Value | null = null
   above: Value | null = null
   below: Value | null = null
-  multipleOf: f64 = 0
+  multipleOf: Value | null = null
   minLength: i64 = 0
   maxLength: i64 = i64.MAX_VALUE
   pattern: Regex | null = null
@@ -163,8 +163,9 @@ function readNumberWord(schema: Schema, word: string, value: Value): bool {
   else if (word == 'exclusiveMaximum') schema.below = numberOf(word, value)
   else if (word == 'multipleOf') {
     const by = numberOf(word, value)
-    schema.multipleOf = by.kind == K.Double ? by.d : (by.n as f64)
-    if (!(schema.multipleOf > 0)) refuse(word, 'must be above 0')
+    // Also where it is no number, which is said already.
+    if (by.kind == K.Double ? by.d > 0 : by.kind == K.Int && by.n > 0) schema.multipleOf = by
+    else refuse(word, 'must be above 0')
   } else if (word == 'minLength') schema.minLength = countOf(word, value)
   else if (word == 'maxLength') schema.maxLength = countOf(word, value)
   else if (word == 'minItems') schema.minItems = countOf(word, value)
