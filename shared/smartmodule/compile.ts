@@ -76,6 +76,7 @@ const SDK_FILES = [
   'path',
   'record',
   'sha256',
+  'shortest',
   'telemetry',
   'text',
   'time',

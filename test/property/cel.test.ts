@@ -19,6 +19,17 @@ async function valueOf(expression: string, value: string): Promise<string> {
   return failures[0]?.message ?? values[0]!
 }
 
+describe('a double', () => {
+  it('is written with the digits that JavaScript writes', async () => {
+    const chain = await open({ set: { times: 'value.x * 1.19', third: 'value.x / 3.0', text: 'string(value.x + 0.2)' } })
+    const numbers = Array.from({ length: 3000 }, (_, n) => (n * 7 + 3) / 10 ** (n % 9))
+    const { values } = await chain.run(numbers.map((x) => `{"x":${Number.isInteger(x) ? `${x}.0` : x}}`))
+    const members = values.map((value) => value!.slice(value!.indexOf(',') + 1))
+    expect(members).toEqual(numbers.map((x) => `"times":${x * 1.19},"third":${x / 3},"text":"${x + 0.2}"}`))
+    expect(await valueOf('0.1 + 0.2', '{}')).toBe('{"v":0.30000000000000004}')
+  })
+})
+
 describe('a filter', () => {
   it('keeps what its expression is true for, byte for byte', async () => {
     const chain = await open({ filter: 'value.amount > 50.0 && value.city.startsWith("W")' })

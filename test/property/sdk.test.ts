@@ -4,6 +4,7 @@ import { cp, mkdtemp, readFile, rm, symlink, writeFile, mkdir } from 'node:fs/pr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
 import { openTestChain } from '../harness/chains.ts'
@@ -68,6 +69,50 @@ describe('keys and headers', () => {
     expect(await outOf(code, '{"id":"ä"}')).toEqual({ key: 'ä', headers: headers('k0'), time: 2000n })
     expect(await outOf(code, '{"id":""}', () => null)).toEqual({ key: '', headers: headers('none'), time: 2000n })
     expect(await outOf(code, '{"id":"x"}', () => Buffer.from([255]))).toEqual({ key: 'x', headers: headers('none'), time: 2000n })
+  })
+})
+
+describe('numbers', () => {
+  it('are written as JavaScript writes them', async () => {
+    const code = `import { Record, Path, Segment } from 'dps'
+const from = new Path('d')
+const to = new Segment('text')
+export function map(record: Record): void { record.setNumber(to, record.number(from)) }`
+    const chain = await openTestChain([{ name: 'own', config: {} }], { own: await WebAssembly.compile(await compileSmartModule(code)) })
+    const bits = fc.bigInt({ min: 0n, max: (1n << 64n) - 1n })
+    const ofBits = (each: bigint) => new Float64Array(new BigUint64Array([each]).buffer)[0]!
+    const random = fc.sample(bits, { numRuns: 10_000, seed: 5 }).map(ofBits)
+    const near = [
+      1,
+      5e-324,
+      2 ** 53,
+      1e15,
+      1e21,
+      1e22,
+      1e-6,
+      1e-7,
+      0.1 + 0.2,
+      1.7976931348623157e308,
+      2.2250738585072014e-308,
+      9.5,
+      2 ** 67,
+    ]
+    const numbers = [
+      ...random,
+      ...near.flatMap((each) => [each, -each, each * (1 + Number.EPSILON), each * (1 - Number.EPSILON), each / 3]),
+      // Neighbours of a power of two are not equally far away.
+      ...Array.from({ length: 2098 }, (_, n) => 2 ** (n - 1074)),
+      ...Array.from({ length: 600 }, (_, n) => Number(`1e${n - 300}`)),
+      ...Array.from({ length: 2000 }, (_, n) => (n + 1) * 5e-324 * 1009),
+      ...Array.from({ length: 5000 }, (_, cents) => (cents / 100) * 1.19),
+    ].filter((each) => Number.isFinite(each))
+    const { values, failures } = await chain.run(numbers.map((d) => `{"d":${d}}`))
+    expect(failures).toEqual([])
+    const wrong = values.flatMap((value, at) => {
+      const text = /"text":(.*)\}$/.exec(value!)![1]!
+      return text === String(numbers[at]) ? [] : [[text, String(numbers[at])]]
+    })
+    expect([values.length, wrong]).toEqual([numbers.length, []])
   })
 })
 

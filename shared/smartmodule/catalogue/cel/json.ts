@@ -1,5 +1,5 @@
 /** JSON as values, looked into only as far as an expression asks; and values as JSON. */
-import { Kind, Segment, Slice, Writer, closeOf, findIn, hasBackslash, kindAt, numberOf, skipChecked, skipSpace, unescape } from 'dps'
+import { Kind, Segment, Slice, Writer, closeOf, findIn, hasBackslash, kindAt, numberOf, shortestText, skipChecked, skipSpace, unescape } from 'dps'
 import { TOO_LARGE, fits } from 'dps/abi'
 import { isSame } from './compare'
 import { putDuration, putTimestampText } from './moments'
@@ -179,8 +179,7 @@ export function doubleText(d: f64): string {
   if (isNaN(d)) return 'NaN'
   if (!isFinite(d)) return d < 0 ? '-Infinity' : 'Infinity'
   if (d == 0) return 1 / d < 0 ? '-0' : '0'
-  const shown = d.toString()
-  return shown.endsWith('.0') ? shown.substring(0, shown.length - 2) : shown
+  return shortestText(d)
 }
 
 /** Writes a value as JSON; null, or why it is none. What came as JSON and was not changed keeps its bytes. */

@@ -1,6 +1,7 @@
 /** The record an author's function sees: one object for all records, its bytes valid until the function returns. */
 import { Kind, isUtf8, parse, refusal } from './json'
 import { forgetMembers, memberCount, readMembers, valueEnd, valueStart } from './known-members'
+import { shortestText } from './shortest'
 import { escapeTo, escapedLength, integerOf, numberOf, textOf } from './text'
 import { Path, Segment, Slice, findMember, findPath } from './path'
 
@@ -315,8 +316,7 @@ export class Record {
       this.fail('JSON has no number ' + value.toString())
       return
     }
-    const text = value.toString()
-    this.setJson(name, text.endsWith('.0') ? text.substring(0, text.length - 2) : text)
+    this.setJson(name, shortestText(value))
   }
   setInteger(name: Segment, value: i64): void { this.setJson(name, value.toString()) }
   setBool(name: Segment, value: bool): void { this.setJson(name, value ? 'true' : 'false') }
