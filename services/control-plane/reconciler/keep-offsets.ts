@@ -3,7 +3,7 @@
  * `offsets.retention.minutes` (seven days), and a pipeline without a position fails. So they are committed again, unchanged, twice a day.
  */
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
-import type { Cluster } from '../../../shared/kafka/cluster.ts'
+import { hasMembers } from '../../../shared/kafka/admin/admin.ts'
 import { listSuspendedJobs } from '../store/jobs.ts'
 import { listIdlePipelines, lockPipeline } from '../store/pipelines.ts'
 import type { Deps } from '../deps.ts'
@@ -11,16 +11,22 @@ import { oncePerInterval } from './once-per-interval.ts'
 
 const EVERY_MS = 12 * 3_600_000
 
-export async function keepOffset(cluster: Cluster, groupId: string, topic: string): Promise<void> {
+export async function keepOffset(
+  { cluster, withAdmin }: Pick<Deps, 'cluster' | 'withAdmin'>,
+  groupId: string,
+  topic: string,
+): Promise<void> {
+  // D2: a member that commits and leaves between the read and the commit would be moved back. While there is one, nothing expires.
+  if (await withAdmin((admin) => hasMembers(admin, groupId))) return
   const layout = await cluster.describeTopic(topic)
   if (!layout) return
   const committed = await cluster.committedOffsets(groupId, topic, [...layout.leaders.keys()])
-  // Refused while the group has members, but then nothing can expire either.
+  // Refused where a member has joined meanwhile.
   if (committed.size > 0) await cluster.commitFromOutside(groupId, topic, committed)
 }
 
 /** What the reconciler calls on every pass; it does its work twice a day. */
-export const createOffsetKeeper = ({ db, cluster, names, log }: Pick<Deps, 'db' | 'cluster' | 'names' | 'log'>) =>
+export const createOffsetKeeper = ({ db, cluster, withAdmin, names, log }: Pick<Deps, 'db' | 'cluster' | 'withAdmin' | 'names' | 'log'>) =>
   oncePerInterval(
     EVERY_MS,
     async () => [...(await listIdlePipelines(db)), ...(await listSuspendedJobs(db))],
@@ -29,8 +35,9 @@ export const createOffsetKeeper = ({ db, cluster, names, log }: Pick<Deps, 'db' 
         .transaction(async (trx) => {
           // The lock keeps `POST …/offsets` out between the read and the commit.
           await lockPipeline(trx, definition.pipeline_id)
-          await keepOffset(cluster, definition.group_id, definition.source.topic)
-          if (definition.source.kind === 'connector') await keepOffset(cluster, names.intakeGroup(id), definition.source.topic)
+          await keepOffset({ cluster, withAdmin }, definition.group_id, definition.source.topic)
+          if (definition.source.kind === 'connector')
+            await keepOffset({ cluster, withAdmin }, names.intakeGroup(id), definition.source.topic)
         })
         .catch((error: unknown) => log.debug({ id, reason: reasonOf(error) }, 'offsets were not committed again')),
   )
