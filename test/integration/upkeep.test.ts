@@ -1,16 +1,21 @@
-/** What goes by itself: dead letters beyond their quotas, binaries that nothing uses. */
+/** What goes by itself: dead letters beyond their quotas, binaries that nothing uses, pipelines whose tasks have ended. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { isDrained, takeDownPipeline } from '../../services/control-plane/reconciler/pipelines.ts'
+import type { Deps } from '../../services/control-plane/deps.ts'
 import { trimDeadLetters } from '../../services/control-plane/reconciler/trim-dead-letters.ts'
 import { openDatabase, type Database } from '../../services/control-plane/store/database.ts'
+import { findAnyPipeline, type PipelineRow } from '../../services/control-plane/store/pipelines.ts'
 import { sweepBinaries } from '../../services/control-plane/store/smartmodules.ts'
 import { createKafka, type KafkaAdmin } from '../../shared/kafka/admin/admin.ts'
+import { serviceNames } from '../../shared/model/definition.ts'
 import { createLogger } from '../../shared/telemetry/log.ts'
 import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
 import { eventually, service, unique, type Client } from '../harness/client.ts'
 import { lettersOf as letterPage } from '../harness/connectors.ts'
+import { definitionOf } from '../harness/definitions.ts'
 import { filterOverN } from '../harness/modules.ts'
 import { openAccount, setQuotas } from '../harness/operator.ts'
-import { createPipeline, createStream, waitForTotal, write } from '../harness/pipelines.ts'
+import { createPipeline, createStream, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
 
 let db: Database
 let admin: KafkaAdmin
@@ -101,5 +106,50 @@ describe('a binary', () => {
     await createPipeline(client, from.id, [{ name, config: {} }], to.id)
     await write(client, from.id, [{ n: 2_000_000 }])
     await waitForTotal(client, to.id, 1)
+  })
+})
+
+describe('a pipeline that is being deleted', () => {
+  it('has drained once each of its tasks has said so of the current attempt', async () => {
+    const { client } = await openAccount('enterprise')
+    const [from, to] = [await createStream(client, { n: 'integer' }), await createStream(client, { n: 'integer' })]
+    const id = await createPipeline(client, from.id, [], to.id)
+    await waitForStatus(client, id, 'running')
+    const found = async () => (await findAnyPipeline(db, id))!
+    expect(await isDrained(db, await found())).toBe(false)
+    await client.call('POST', `/v1/pipelines/${id}/stop`)
+    await waitForStatus(client, id, 'stopped')
+    expect(await isDrained(db, await found())).toBe(true)
+    // The reports of before say nothing of what a start has begun since.
+    const stopped = await found()
+    expect(await isDrained(db, { ...stopped, attempt: stopped.attempt + 1 })).toBe(false)
+    const more = { ...stopped.definition, tasks: stopped.definition.tasks + 1 }
+    expect(await isDrained(db, { ...stopped, definition: more })).toBe(false)
+    await db('observed_tasks').where({ pipeline_id: id }).delete()
+    expect(await isDrained(db, stopped)).toBe(false)
+    expect(await isDrained(db, stopped, false)).toBe(true)
+  })
+
+  it('loses its groups before what it has made in the other systems goes', async () => {
+    const done: string[] = []
+    const workshop = { run: () => Promise.resolve(done.push('dispose') && { disposed: true }) } as unknown as Deps['workshop']
+    const noting = {
+      deleteGroups: ([group]: string[]) => Promise.resolve(done.push(`group ${group!.split('.').at(-1)}`) && []),
+      deleteTopics: () => Promise.resolve(void done.push('topics')),
+    } as unknown as KafkaAdmin
+    const source = { kind: 'connector', connector_id: 'conn_table', config: { table: 't' }, topic: 'in', partitions: 1 } as const
+    const definition = definitionOf('pl_none', { source })
+    const row = { id: 'pl_none', account_id: 'acc_a', status: 'deleting', updated_at: new Date(), definition } as PipelineRow
+    const deps = {
+      db,
+      withAdmin: <T>(work: (given: KafkaAdmin) => Promise<T>) => work(noting),
+      names: serviceNames('none'),
+      notifyPublisher: () => {},
+      connectorDefaults: { addresses: 'any', bucket_folders: [], per_account: { warehouse: false, bucket: false } },
+      workshop,
+      log: createLogger('upkeep', 'silent'),
+    } as unknown as Deps
+    await takeDownPipeline(deps, row)
+    expect(done.slice(0, 3)).toEqual(['group pl_none', 'group intake', 'dispose'])
   })
 })

@@ -1,7 +1,9 @@
 /** The idempotent steps that set a pipeline up, or remove it. Handlers run them at once; the reconciler runs them again after a crash. */
 import { ensureTopics, removeGroup, removeTopics } from '../../../shared/kafka/admin/admin.ts'
 import { z } from 'zod'
+import { tasksOf } from '../../../shared/model/definition.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
+import { eventFrom } from '../../../shared/model/pipeline-status.ts'
 import {
   deletePipelineRow,
   enqueueDefinition,
@@ -96,11 +98,21 @@ function resolvedStart({ request }: PipelineRow): Map<number, bigint> | undefine
   )
 }
 
-/** True once no task and no job of the pipeline is running any more, according to what their processors have reported. */
-export async function isDrained(db: Queryable, pipelineId: string): Promise<boolean> {
-  if ((await listUnfinishedJobsOf(db, pipelineId)).length > 0) return false
-  return (await listObserved(db, pipelineId)).every(({ status }) => status === 'stopped' || status === 'failed')
+/**
+ * True once no task and no job of the pipeline is running any more: each task has reported that of the current attempt. One that has reported
+ * nothing yet may be starting, unless processors were never told of the pipeline (`hadTasks`).
+ */
+export async function isDrained(db: Queryable, { id, definition, attempt }: Drained, hadTasks = true): Promise<boolean> {
+  if ((await listUnfinishedJobsOf(db, id)).length > 0) return false
+  return !hadTasks || eventFrom('stopped', tasksOf(definition), await listObserved(db, id), attempt).event === 'tasks_stopped'
 }
+
+/** What says which reports a pipeline has drained by. */
+type Drained = Pick<PipelineRow, 'id' | 'definition' | 'attempt'>
+
+/** Whether processors have been told of the pipeline: until it is started, they know nothing of one that was created stopped. */
+export const mayHaveRun = ({ status, desired }: Pick<PipelineRow, 'status' | 'desired'>): boolean =>
+  status !== 'creating' && !(status === 'created' && desired === 'stopped')
 
 const DISPOSE_MS = 3_600_000
 
@@ -115,16 +127,18 @@ export async function takeDownPipeline(deps: PipelineDeps, pipeline: PipelineRow
     await enqueueRevisionsEnd(trx, row.id, row.revision)
   })
   notifyPublisher()
+  const { kind, topic } = pipeline.definition.source
+  // Refused while a task is still a member. One that joins later finds no position, so it opens nothing of what is disposed of next.
+  await withAdmin(async (admin) => {
+    await removeGroup(admin, pipeline.definition.group_id)
+    if (kind === 'connector') await removeGroup(admin, names.intakeGroup(pipeline.id))
+  })
   // A replication slot left behind makes the other system keep its log forever, so its removal is retried for an hour.
   const isGivenUp = pipeline.status !== 'deleting' || Date.now() - pipeline.updated_at.getTime() > DISPOSE_MS
   await disposeEndpoints(deps, pipeline.definition, isGivenUp)
   await withAdmin(async (admin) => {
     await removeTopics(admin, [pipeline.definition.dead_letter_topic])
-    await removeGroup(admin, pipeline.definition.group_id)
-    const { kind, topic } = pipeline.definition.source
-    if (kind === 'topic') return
-    await removeTopics(admin, [topic, names.seenTopic(pipeline.account_id, pipeline.id)])
-    await removeGroup(admin, names.intakeGroup(pipeline.id))
+    if (kind === 'connector') await removeTopics(admin, [topic, names.seenTopic(pipeline.account_id, pipeline.id)])
   })
   await deletePipelineRow(db, pipeline.id)
 }

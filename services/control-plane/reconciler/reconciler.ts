@@ -68,7 +68,7 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
         else if (pipeline.status === 'creating') {
           await updatePipeline(db, pipeline.id, { status: 'deleting' })
           await attempt('remove a pipeline', pipeline.id, () => takeDownPipeline(deps, pipeline))
-        } else if ((await isDrained(db, pipeline.id)) || Date.now() - pipeline.updated_at.getTime() > DRAIN_MAX_MS)
+        } else if ((await isDrained(db, pipeline)) || Date.now() - pipeline.updated_at.getTime() > DRAIN_MAX_MS)
           await attempt('remove a pipeline', pipeline.id, () => takeDownPipeline(deps, pipeline))
       }
       await settleUnfinishedJobs(deps)

@@ -23,7 +23,7 @@ import type { Queryable } from '../../store/database.ts'
 import { listUnfinishedJobsOf } from '../../store/jobs.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { publishDefinition } from '../../publisher/enqueue.ts'
-import { isDrained, takeDownPipeline } from '../../reconciler/pipelines.ts'
+import { isDrained, mayHaveRun, takeDownPipeline } from '../../reconciler/pipelines.ts'
 import { pipelineEtag, listReply } from '../list-reply.ts'
 import { cancelJob } from '../../jobs/jobs.ts'
 import { getPipeline, lockOwnPipeline } from '../get-pipeline.ts'
@@ -132,18 +132,18 @@ export const pipelineActions = pipelineActionContracts.map((contract, index) =>
 const DRAIN_WAIT_MS = 10_000
 
 export const deletePipelineOperation = operation(deletePipelineContract, async (deps, caller, { params }) => {
-  const row = await deps.db.transaction(async (trx) => {
+  const { row, hadTasks } = await deps.db.transaction(async (trx) => {
     const locked = await lockOwnPipeline(trx, caller, params.id)
     const updated = await updatePipeline(trx, locked.id, { status: 'deleting', desired: 'stopped' })
     await publishDefinition(trx, updated)
-    return updated
+    return { row: updated, hadTasks: mayHaveRun(locked) }
   })
   for (const { id } of await listUnfinishedJobsOf(deps.db, row.id)) await cancelJob(deps, id)
   deps.notifyPublisher()
   // Tasks and jobs finish their round first, so that what they deliver is accounted for.
-  for (const deadline = Date.now() + DRAIN_WAIT_MS; Date.now() < deadline && !(await isDrained(deps.db, row.id));)
+  for (const deadline = Date.now() + DRAIN_WAIT_MS; Date.now() < deadline && !(await isDrained(deps.db, row, hadTasks));)
     await new Promise((resolve) => setTimeout(resolve, 100))
-  if (!(await isDrained(deps.db, row.id))) return { status: 202, body: { pipeline_id: row.id, status: 'deleting' as const } }
+  if (!(await isDrained(deps.db, row, hadTasks))) return { status: 202, body: { pipeline_id: row.id, status: 'deleting' as const } }
   const isGone = await takeDownPipeline(deps, row).then(
     () => true,
     (error: unknown) => {
