@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findConnector } from '../../shared/connectors/catalogue.ts'
 import type { ConnectorContext } from '../../shared/connectors/connector.ts'
 import type { OpenSource } from '../../shared/connectors/source.ts'
-import { service, unique } from '../harness/client.ts'
+import { eventually, service, unique } from '../harness/client.ts'
 import { contextFor, createTopic, openSecondKafka, readSplit, valuesFrom } from '../harness/conformance.ts'
 import { openS3, openWarehouse } from '../harness/connectors.ts'
 import { limitMs } from '../harness/machine-speed.ts'
@@ -212,4 +212,36 @@ describe.each(SOURCES)('$what as a source', ({ id, splits, prepare }) => {
     const run = await findConnector(id)!.source!.dispose?.()
     await run?.(config, context)
   }
+})
+
+describe('a topic of another cluster', () => {
+  it('is committed past what holds no record within a minute, so that retention can’t move its start past the position', async () => {
+    const topic = await createTopic(second.kafka, 1)
+    const producer = second.kafka.producer({ transactionalId: unique('aborts'), idempotent: true, maxInFlightRequests: 1 })
+    await producer.connect()
+    const send = async (values: string[], isKept: boolean) => {
+      const transaction = await producer.transaction()
+      await transaction.send({ topic, messages: values.map((value) => ({ value })) })
+      await (isKept ? transaction.commit() : transaction.abort())
+    }
+    await send(valuesFrom(0, 3), true)
+    const startedAt = Date.now()
+    // A minute of this clock is a second.
+    const context = contextFor({ now: () => startedAt + (Date.now() - startedAt) * 60 })
+    const source = await openSource('conn_kafka', { brokers: second.brokers, topic }, context)
+    const state = { position: undefined as string | undefined, seen: new Map<string, string>() }
+    const offset = () => state.position && (JSON.parse(state.position) as Record<string, string>)[0]
+    const split = { index: 0, count: 1 }
+    const reading = readSplit(source, split, state, () => offset() === '7')
+    await eventually('the three records and the marker behind them', () => Promise.resolve(offset() === '4'))
+    await send(valuesFrom(3, 5), false)
+    expect(await reading).toHaveLength(3)
+    // Behind the aborted ones and their marker.
+    expect(offset()).toBe('7')
+    let reads = 0
+    await readSplit(source, split, state, () => ++reads > 0, 2500)
+    expect(reads).toBe(0)
+    await source.close()
+    await producer.disconnect()
+  })
 })

@@ -31,8 +31,16 @@ const TOPIC_ID = 'id'
 
 const BYTES_MAX = 4 << 20
 const WAIT_MS = 500
+/** Progress over what holds no record, such as transaction markers, is committed once a minute. */
+const QUIET_COMMIT_MS = 60_000
 /** How often the layout is read again, because readers are not notified of new partitions. */
 const LAYOUT_MS = 15_000
+
+const positionOf = (offsets: ReadonlyMap<number, bigint>, topicId: string): string =>
+  JSON.stringify({
+    ...Object.fromEntries([...offsets].map(([partition, offset]) => [partition, String(offset)])),
+    [TOPIC_ID]: topicId,
+  })
 
 type AddRecords = (
   bytes: Buffer,
@@ -151,6 +159,7 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
         const { [TOPIC_ID]: knownId, ...offsets } = position === undefined ? {} : Position.parse(JSON.parse(position))
         const positions = new Map(Object.entries(offsets).map(([partition, offset]) => [Number(partition), BigInt(offset!)]))
         const isFirst = position === undefined
+        let [yielded, yieldedAt] = [position, context.now()]
         const topic = openTopic(cluster, config, context.now, knownId)
         while (!signal.aborted) {
           const layout = await topic.layout()
@@ -167,14 +176,13 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
           }
           const builder = createBlockBuilder(64 << 10)
           if (await fetchInto(builder, connections, layout, own, positions, signal)) topic.forget()
-          if (builder.count > 0 || unknown.length > 0)
-            yield {
-              block: builder.take(),
-              position: JSON.stringify({
-                ...Object.fromEntries([...positions].map(([partition, offset]) => [partition, String(offset)])),
-                [TOPIC_ID]: layout.topicId,
-              }),
-            }
+          const isQuiet = builder.count === 0 && unknown.length === 0
+          if (isQuiet && context.now() - yieldedAt <= QUIET_COMMIT_MS) continue
+          const next = positionOf(positions, layout.topicId)
+          // D2: retention moves the log's start past markers too, and a position before it would look like lost records.
+          if (isQuiet && next === yielded) continue
+          ;[yielded, yieldedAt] = [next, context.now()]
+          yield { block: builder.take(), position: next }
         }
       } finally {
         await connections.close().catch(() => {})
