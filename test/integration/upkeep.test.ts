@@ -4,7 +4,7 @@ import { isDrained, takeDownPipeline } from '../../services/control-plane/reconc
 import type { Deps } from '../../services/control-plane/deps.ts'
 import { trimDeadLetters } from '../../services/control-plane/reconciler/trim-dead-letters.ts'
 import { openDatabase, type Database } from '../../services/control-plane/store/database.ts'
-import { findAnyPipeline, type PipelineRow } from '../../services/control-plane/store/pipelines.ts'
+import { findAnyPipeline, listUnfinishedPipelines, type PipelineRow } from '../../services/control-plane/store/pipelines.ts'
 import { sweepBinaries } from '../../services/control-plane/store/smartmodules.ts'
 import { createKafka, type KafkaAdmin } from '../../shared/kafka/admin/admin.ts'
 import { serviceNames } from '../../shared/model/definition.ts'
@@ -15,6 +15,7 @@ import { lettersOf as letterPage } from '../harness/connectors.ts'
 import { definitionOf } from '../harness/definitions.ts'
 import { filterOverN } from '../harness/modules.ts'
 import { openAccount, setQuotas } from '../harness/operator.ts'
+import { openOwnDatabase } from '../harness/own-database.ts'
 import { createPipeline, createStream, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
 
 let db: Database
@@ -151,5 +152,42 @@ describe('a pipeline that is being deleted', () => {
     } as unknown as Deps
     await takeDownPipeline(deps, row)
     expect(done.slice(0, 3)).toEqual(['group pl_none', 'group intake', 'dispose'])
+  })
+})
+
+describe('what is left half done', () => {
+  it('is listed with the oldest of each account first, and without what is to wait', async () => {
+    const own = await openOwnDatabase('unfinished')
+    const row = (id: string, account_id: string, minutesAgo: number) => ({
+      id,
+      account_id,
+      name: id,
+      description: '',
+      status: 'deleting',
+      desired: 'stopped',
+      revision: 1,
+      attempt: 1,
+      request: '{}',
+      definition: JSON.stringify(definitionOf(id)),
+      updated_at: new Date(Date.now() - minutesAgo * 60_000),
+    })
+    for (const [id, name] of [
+      ['acc_many', 'many'],
+      ['acc_few', 'few'],
+    ])
+      await own.db('accounts').insert({ id, name, type: 'developer' })
+    await own
+      .db('pipelines')
+      .insert([
+        ...Array.from({ length: 60 }, (_, index) => row(`pl_${index}`, 'acc_many', 100 - index)),
+        row('pl_few', 'acc_few', 1),
+        row('pl_young', 'acc_few', 0),
+      ])
+    const listed = async (held: string[]) => (await listUnfinishedPipelines(own.db, 15_000, held)).map(({ id }) => id)
+    const all = await listed([])
+    expect(all).toHaveLength(50)
+    expect(all.slice(0, 3)).toEqual(['pl_0', 'pl_few', 'pl_1'])
+    expect((await listed(['pl_0', 'pl_few'])).slice(0, 2)).toEqual(['pl_1', 'pl_2'])
+    await own.close()
   })
 })

@@ -4,14 +4,15 @@
  */
 import { ADVISORY_LOCKS, tryLock } from '../store/locks.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
+import { createAttempts } from './attempts.ts'
 import { createCanaryComparer } from './compare-canaries.ts'
 import { createBinarySweeper } from './sweep-binaries.ts'
 import { createDeadLetterTrimmer } from './trim-dead-letters.ts'
 import { applyCpuQuotas } from './cpu-quotas.ts'
 import { deleteOldAudit } from '../store/audit.ts'
 import { deleteOldKeys } from '../store/idempotency.ts'
-import { listUnfinishedPipelines, updatePipeline } from '../store/pipelines.ts'
-import { listUnfinishedStreams, updateStream } from '../store/streams.ts'
+import { listUnfinishedPipelines, updatePipeline, type PipelineRow } from '../store/pipelines.ts'
+import { listUnfinishedStreams, updateStream, type StreamRow } from '../store/streams.ts'
 import type { Deps } from '../deps.ts'
 import { settleUnfinishedJobs } from '../jobs/unfinished.ts'
 import { createOffsetKeeper } from './keep-offsets.ts'
@@ -27,11 +28,15 @@ const UNFINISHED_AFTER_MS = 15_000
 const UNDO_AFTER_MS = 120_000
 /** A pipeline being deleted waits at most this long for its tasks to report that they stopped: their processors may be gone. */
 const DRAIN_MAX_MS = 30_000
+/** How long a pass attends to unfinished streams, and then to pipelines, before the rest of the upkeep has its turn. */
+const BUDGET_MS = 10_000
 
 export function startReconciler(deps: Deps): { close(): Promise<void> } {
   const { db, log } = deps
   const followAdoptedStreams = createAdoptedFollower(deps)
   const keepOffsets = createOffsetKeeper(deps)
+  const attempts = createAttempts(deps, Date.now)
+  const { attempt } = attempts
   const trimIntakes = createIntakeTrimmer(deps)
   const trimDeadLetters = createDeadLetterTrimmer(deps)
   const sweepBinaries = createBinarySweeper(deps)
@@ -40,13 +45,22 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
   let closed = false
   const compareCanaries = createCanaryComparer(deps, () => closed)
 
-  async function attempt(what: string, id: string, work: () => Promise<void>): Promise<void> {
-    try {
-      await work()
-      log.info({ id }, `reconciler: done: ${what}`)
-    } catch (error) {
-      log.warn({ id, reason: reasonOf(error) }, `reconciler: could not ${what} yet, will try again`)
-    }
+  const isOld = ({ created_at }: { created_at: Date }): boolean => Date.now() - created_at.getTime() > UNDO_AFTER_MS
+
+  async function finishStream(stream: StreamRow): Promise<void> {
+    if (stream.status === 'creating' && !isOld(stream)) return attempt('set up a stream', stream, () => setUpStream(deps, stream))
+    await updateStream(db, stream.id, { status: 'deleting' })
+    await attempt('remove a stream', stream, () => takeDownStream(deps, stream))
+  }
+
+  async function finishPipeline(pipeline: PipelineRow): Promise<void> {
+    const takeDown = () => attempt('remove a pipeline', pipeline, () => takeDownPipeline(deps, pipeline))
+    if (pipeline.status === 'creating' && !isOld(pipeline))
+      return attempt('set up a pipeline', pipeline, () => setUpPipeline(deps, pipeline))
+    if (pipeline.status === 'creating') {
+      await updatePipeline(db, pipeline.id, { status: 'deleting' })
+      await takeDown()
+    } else if ((await isDrained(db, pipeline)) || Date.now() - pipeline.updated_at.getTime() > DRAIN_MAX_MS) await takeDown()
   }
 
   const warn = (what: string) => (error: unknown) => log.warn({ reason: reasonOf(error) }, `reconciler: ${what} now`)
@@ -54,23 +68,9 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
   async function pass(): Promise<void> {
     await db.transaction(async (lock) => {
       if (!(await tryLock(lock, ADVISORY_LOCKS.reconciler))) return
-      for (const stream of await listUnfinishedStreams(db, UNFINISHED_AFTER_MS)) {
-        const isOld = Date.now() - stream.created_at.getTime() > UNDO_AFTER_MS
-        if (stream.status === 'creating' && !isOld) await attempt('set up a stream', stream.id, () => setUpStream(deps, stream))
-        else {
-          await updateStream(db, stream.id, { status: 'deleting' })
-          await attempt('remove a stream', stream.id, () => takeDownStream(deps, stream))
-        }
-      }
-      for (const pipeline of await listUnfinishedPipelines(db, UNFINISHED_AFTER_MS)) {
-        const isOld = Date.now() - pipeline.created_at.getTime() > UNDO_AFTER_MS
-        if (pipeline.status === 'creating' && !isOld) await attempt('set up a pipeline', pipeline.id, () => setUpPipeline(deps, pipeline))
-        else if (pipeline.status === 'creating') {
-          await updatePipeline(db, pipeline.id, { status: 'deleting' })
-          await attempt('remove a pipeline', pipeline.id, () => takeDownPipeline(deps, pipeline))
-        } else if ((await isDrained(db, pipeline)) || Date.now() - pipeline.updated_at.getTime() > DRAIN_MAX_MS)
-          await attempt('remove a pipeline', pipeline.id, () => takeDownPipeline(deps, pipeline))
-      }
+      const held = attempts.waiting()
+      await attempts.each(await listUnfinishedStreams(db, UNFINISHED_AFTER_MS, held), BUDGET_MS, finishStream)
+      await attempts.each(await listUnfinishedPipelines(db, UNFINISHED_AFTER_MS, held), BUDGET_MS, finishPipeline)
       await settleUnfinishedJobs(deps)
       await keepOffsets(Date.now()).catch(warn('offsets are not kept'))
       await trimIntakes(Date.now()).catch(warn('intake topics are not trimmed'))

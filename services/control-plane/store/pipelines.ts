@@ -6,6 +6,7 @@ import type { TaskId } from '../../../shared/model/task.ts'
 import type { PipelineStatus } from '../../../shared/model/pipeline-status.ts'
 import type { Queryable } from './database.ts'
 import { findPage, type Page, type PageRequest } from './paging.ts'
+import { listUnfinished } from './unfinished.ts'
 
 /** A row of `pipelines`. */
 export type PipelineRow = {
@@ -212,14 +213,12 @@ export async function listSourcedPipelines(db: Queryable): Promise<Pick<Pipeline
   return readable(rows).filter(({ definition }) => definition.source.kind === 'connector')
 }
 
-/** Pipelines whose creation or deletion has been unfinished for longer than `olderThanMs`, at most 50: the next pass takes the rest. */
-export async function listUnfinishedPipelines(db: Queryable, olderThanMs: number): Promise<PipelineRow[]> {
-  const rows: PipelineRow[] = await db('pipelines')
-    .whereIn('status', ['creating', 'deleting'])
-    .whereRaw(`updated_at < now() - ? * interval '1 millisecond'`, [olderThanMs])
-    .orderBy('updated_at')
-    .limit(50)
-  return readable(rows)
+/**
+ * Pipelines whose creation or deletion has been unfinished for longer than `olderThanMs`, but for those in `held`; at most 50, of as many
+ * accounts as possible: the next pass takes the rest.
+ */
+export async function listUnfinishedPipelines(db: Queryable, olderThanMs: number, held: readonly string[]): Promise<PipelineRow[]> {
+  return readable(await listUnfinished<PipelineRow>(db, 'pipelines', olderThanMs, held))
 }
 
 /** Puts a pipeline's definition, or null for its deletion, into the outbox; the publisher sends it to the processors. */

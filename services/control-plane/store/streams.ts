@@ -3,6 +3,7 @@ import type { SchemaText } from '../../../shared/model/schema-text.ts'
 import type { StreamFormat } from '../../../shared/model/stream-formats.ts'
 import type { Queryable } from './database.ts'
 import { findPage, type Page, type PageRequest } from './paging.ts'
+import { listUnfinished } from './unfinished.ts'
 
 /** The status of a stream. */
 export type StreamStatus = 'creating' | 'active' | 'failed' | 'deleting'
@@ -127,13 +128,9 @@ export async function deleteStreamRow(db: Queryable, id: string): Promise<void> 
   await db('streams').where({ id }).delete()
 }
 
-/** Streams whose creation or deletion has been unfinished for longer than `olderThanMs`, at most 50: the next pass takes the rest. */
-export async function listUnfinishedStreams(db: Queryable, olderThanMs: number): Promise<StreamRow[]> {
-  return db('streams')
-    .whereIn('status', ['creating', 'deleting'])
-    .whereRaw(`updated_at < now() - ? * interval '1 millisecond'`, [olderThanMs])
-    .orderBy('updated_at')
-    .limit(50)
+/** Streams whose creation or deletion is unfinished, as `listUnfinishedPipelines`. */
+export async function listUnfinishedStreams(db: Queryable, olderThanMs: number, held: readonly string[]): Promise<StreamRow[]> {
+  return listUnfinished<StreamRow>(db, 'streams', olderThanMs, held)
 }
 
 /** Names of the pipelines that use a stream or SmartModule, at most ten. */

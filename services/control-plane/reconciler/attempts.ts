@@ -1,0 +1,60 @@
+/**
+ * Which of the unfinished resources the reconciler tries, and when: one that fails is tried again later and later, an account waits for those
+ * that were tried longer ago, and a pass ends after a while. So no account's undeletable pipelines hold up the others.
+ */
+import { reasonOf } from '../../../shared/errors/reason-of.ts'
+import type { Deps } from '../deps.ts'
+
+const BACKOFF_MIN_MS = 5000
+const BACKOFF_MAX_MS = 300_000
+
+/** A row of something that is being created or deleted. */
+type Unfinished = { id: string; account_id: string }
+
+export type Attempts = {
+  /** Ids of what has failed and is not due yet. */
+  waiting(): string[]
+  /** `attempt` for each row, accounts in turn, until `budgetMs` are over; at least the first. The others come first in the next pass. */
+  each<T extends Unfinished>(rows: readonly T[], budgetMs: number, attempt: (row: T) => Promise<void>): Promise<void>
+  /** Does the work, and remembers whether it failed. */
+  attempt(what: string, row: Unfinished, work: () => Promise<void>): Promise<void>
+}
+
+export function createAttempts({ log }: Pick<Deps, 'log'>, now: () => number): Attempts {
+  const failures = new Map<string, { count: number; dueAt: number }>()
+  /** By account, when something of it was tried last. */
+  const triedAt = new Map<string, number>()
+
+  return {
+    waiting() {
+      // What has not been tried for this long since it was due is gone, or was done by another control plane.
+      for (const [id, { dueAt }] of failures) if (now() - dueAt > 2 * BACKOFF_MAX_MS) failures.delete(id)
+      for (const [account, at] of triedAt) if (now() - at > 2 * BACKOFF_MAX_MS) triedAt.delete(account)
+      return [...failures].flatMap(([id, { dueAt }]) => (dueAt > now() ? [id] : []))
+    },
+    async each(rows, budgetMs, attempt) {
+      const until = now() + budgetMs
+      const left = [...rows]
+      while (left.length > 0) {
+        const turnOf = ({ account_id }: Unfinished) => triedAt.get(account_id) ?? Number.NEGATIVE_INFINITY
+        const next = left.reduce((first, row) => (turnOf(row) < turnOf(first) ? row : first))
+        left.splice(left.indexOf(next), 1)
+        await attempt(next)
+        if (now() > until) return
+      }
+    },
+    async attempt(what, { id, account_id }, work) {
+      try {
+        await work()
+        failures.delete(id)
+        log.info({ id }, `reconciler: done: ${what}`)
+      } catch (error) {
+        const count = (failures.get(id)?.count ?? 0) + 1
+        failures.set(id, { count, dueAt: now() + Math.min(BACKOFF_MIN_MS * 2 ** Math.min(count - 1, 10), BACKOFF_MAX_MS) })
+        log.warn({ id, reason: reasonOf(error) }, `reconciler: could not ${what} yet, will try again`)
+      } finally {
+        triedAt.set(account_id, now())
+      }
+    },
+  }
+}
