@@ -2,11 +2,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isDrained, takeDownPipeline } from '../../services/control-plane/reconciler/pipelines.ts'
 import type { Deps } from '../../services/control-plane/deps.ts'
+import { sweepReports } from '../../services/control-plane/reconciler/sweep-reports.ts'
 import { trimDeadLetters } from '../../services/control-plane/reconciler/trim-dead-letters.ts'
 import { openDatabase, type Database } from '../../services/control-plane/store/database.ts'
 import { findAnyPipeline, listUnfinishedPipelines, type PipelineRow } from '../../services/control-plane/store/pipelines.ts'
 import { sweepBinaries } from '../../services/control-plane/store/smartmodules.ts'
 import { createKafka, type KafkaAdmin } from '../../shared/kafka/admin/admin.ts'
+import { openCluster } from '../../shared/kafka/cluster.ts'
+import { followTopic } from '../../shared/kafka/follow.ts'
 import { serviceNames } from '../../shared/model/definition.ts'
 import { createLogger } from '../../shared/telemetry/log.ts'
 import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
@@ -189,5 +192,49 @@ describe('what is left half done', () => {
     expect(all.slice(0, 3)).toEqual(['pl_0', 'pl_few', 'pl_1'])
     expect((await listed(['pl_0', 'pl_few'])).slice(0, 2)).toEqual(['pl_1', 'pl_2'])
     await own.close()
+  })
+})
+
+describe('reports and ledger entries', () => {
+  it('get tombstones once their pipeline is gone, and those of the others stay', async () => {
+    const { client } = await openAccount('enterprise')
+    const [from, to] = [await createStream(client, { n: 'integer' }), await createStream(client, { n: 'integer' })]
+    const [gone, kept] = [await createPipeline(client, from.id, [], to.id), await createPipeline(client, from.id, [], to.id)]
+    await write(client, from.id, [{ n: 1 }])
+    await waitForTotal(client, to.id, 2)
+    await waitForStatus(client, gone, 'running')
+    await waitForStatus(client, kept, 'running')
+    await client.call('DELETE', `/v1/pipelines/${gone}`)
+    await eventually('the pipeline is gone', async () => (await findAnyPipeline(db, gone)) === undefined)
+    const names = serviceNames(service().env.DPS_PREFIX!)
+    const cluster = openCluster({ brokers: service().brokers, clientId: 'upkeep', now: Date.now })
+    /** How many keys of the pipeline the topic holds a value of. */
+    async function keysOf(topic: string, id: string): Promise<number> {
+      const keys = new Set<string>()
+      const following = followTopic({
+        cluster,
+        topic,
+        purpose: 'test',
+        from: 0n,
+        onRecords(records) {
+          for (const { key, value } of records) if (key.startsWith(`${id}/`)) keys[value === null ? 'delete' : 'add'](key)
+        },
+        onError: () => {},
+      })
+      await following.caughtUp
+      await following.close()
+      return keys.size
+    }
+    for (const topic of [names.observed, names.ledger]) {
+      const before = await keysOf(topic, kept)
+      expect(before).toBeGreaterThan(0)
+      expect(await keysOf(topic, gone)).toBeGreaterThan(0)
+      await eventually('no key of it has a value', async () => {
+        await sweepReports({ db, cluster, names }, topic)
+        return (await keysOf(topic, gone)) === 0
+      })
+      expect(await keysOf(topic, kept)).toBe(before)
+    }
+    await cluster.close()
   })
 })

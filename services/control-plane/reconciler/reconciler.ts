@@ -7,6 +7,7 @@ import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { createAttempts } from './attempts.ts'
 import { createCanaryComparer } from './compare-canaries.ts'
 import { createBinarySweeper } from './sweep-binaries.ts'
+import { createReportSweeper } from './sweep-reports.ts'
 import { createDeadLetterTrimmer } from './trim-dead-letters.ts'
 import { applyCpuQuotas } from './cpu-quotas.ts'
 import { deleteOldAudit } from '../store/audit.ts'
@@ -42,7 +43,9 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
   const sweepBinaries = createBinarySweeper(deps)
   let following: Promise<void> | undefined
   let comparing: Promise<void> | undefined
+  let sweeping: Promise<void> | undefined
   let closed = false
+  const sweepReports = createReportSweeper(deps, () => closed)
   const compareCanaries = createCanaryComparer(deps, () => closed)
 
   const isOld = ({ created_at }: { created_at: Date }): boolean => Date.now() - created_at.getTime() > UNDO_AFTER_MS
@@ -86,6 +89,10 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
       following ??= followAdoptedStreams()
         .catch(warn('adopted streams can’t be checked'))
         .finally(() => (following = undefined))
+      // Nor must two topics that are read through.
+      sweeping ??= sweepReports(Date.now())
+        .catch(warn('reports are not swept'))
+        .finally(() => (sweeping = undefined))
     })
   }
 
@@ -101,6 +108,7 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
       await loop
       // A comparison under way ends with the workshop; nothing of it is half written.
       await following
+      await sweeping
     },
   }
 }
