@@ -76,7 +76,7 @@ describe('dps mcp', () => {
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
     try {
-      // Its timeouts are said on standard error, because nobody can wait for them.
+      // Its timeouts are said on standard error, because half an hour is too long for a test.
       const said = 'const own = AbortSignal.timeout; AbortSignal.timeout = (ms) => (console.error(ms), own.call(AbortSignal, ms))'
       const main = join(import.meta.dirname, '..', '..', 'clients', 'cli', 'src', 'main.ts')
       const child = spawn(process.execPath, ['--no-warnings', `--import=data:text/javascript,${said}`, main, 'mcp', '--write'], {

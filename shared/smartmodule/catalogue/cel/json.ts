@@ -1,6 +1,7 @@
 /** JSON as values, looked into only as far as an expression asks; and values as JSON. */
-import { Kind, Segment, Slice, Writer, closeOf, findIn, hasBackslash, kindAt, numberOf, shortestText, skipChecked, skipSpace, unescape } from 'dps'
+import { Kind, Segment, Slice, Writer, closeOf, findIn, hasBackslash, kindAt, numberOf, skipChecked, skipSpace, unescape } from 'dps'
 import { TOO_LARGE, fits } from 'dps/abi'
+import { shortestText } from 'dps/shortest'
 import { isSame } from './compare'
 import { putDuration, putTimestampText } from './moments'
 import { FALSE, K, NULL, TRUE, Value, bytesAt, fail, isTooMuch, made, ofDouble, ofInt, ofText, pieceOf, spend } from './value'

@@ -2,7 +2,6 @@
 export { Kind, closeOf, isUtf8, kindAt, parse as parseJson, skipChecked, skipSpace } from './json'
 export { hasBackslash, keyEnd, keyEscaped, keyStart, memberCount, valueEnd, valueStart } from './known-members'
 export { compareNumbers, escapeTo, integerOf, numberOf, textOf, unescape } from './text'
-export { shortestText } from './shortest'
 export { Path, Segment, Slice, findIn, findMember, hasTwins } from './path'
 export { Items, Members } from './members'
 export { Record, Writer } from './record'

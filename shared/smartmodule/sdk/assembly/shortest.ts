@@ -3,7 +3,7 @@
  * AssemblyScript's own toString has, of 16 or 17 digits, not always the closest, nor the fewest.
  */
 
-/** Large whole numbers of 32-bit words, the lowest first: the value is `rest` / `whole`, half the gap to its neighbours `half` / `whole`. */
+/** Large whole numbers of 32-bit words, the lowest first: the value is `rest` / `whole`, half the gap to a neighbour `half` / `whole`. */
 const WORDS: i32 = 40
 const rest: StaticArray<u32> = new StaticArray<u32>(WORDS)
 const whole: StaticArray<u32> = new StaticArray<u32>(WORDS)
