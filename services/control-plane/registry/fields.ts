@@ -4,7 +4,7 @@ import type { SchemaText } from '../../../shared/model/schema-text.ts'
 import type { StreamFormat } from '../../../shared/model/stream-formats.ts'
 import { openCodec } from '../../../shared/registry/codecs.ts'
 import { ServiceError } from '../service-error.ts'
-import { isNode, openForeignJsonSchema } from './json-schema.ts'
+import { assertForeignJsonSchema, isNode } from './json-schema.ts'
 import { SchemaRefused } from '../../../shared/registry/read-schemas.ts'
 
 /** Returns stream type names by field name. Throws SchemaRefused, which says why, when a stream can't have the schema. */
@@ -27,7 +27,7 @@ const BY_FORMAT: Record<string, string> = { 'date-time': 'datetime', date: 'date
 const SCALARS = new Set(['integer', 'number', 'boolean', 'object'])
 
 function jsonFields(schema: SchemaText): Record<string, string> {
-  openForeignJsonSchema(schema)
+  assertForeignJsonSchema(schema)
   const root: unknown = JSON.parse(schema.text)
   if (!isNode(root) || !isNode(root.properties)) return {}
   const required = new Set(Array.isArray(root.required) ? root.required : [])

@@ -4,9 +4,11 @@ import Ajv, { type ValidateFunction } from 'ajv'
 import { Ajv2019 } from 'ajv/dist/2019.js'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
+import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import type { SchemaText } from '../../../shared/model/schema-text.ts'
 import { runBounded, TookTooLong } from '../bounded-work.ts'
 import { openKept } from '../kept.ts'
+import { ServiceError } from '../service-error.ts'
 
 const OPTIONS = { strict: false, strictNumbers: true, ownProperties: true } as const
 
@@ -18,13 +20,18 @@ const COMPILE_MS_MAX = 2000
 const REMEMBERED_MS = 10 * 60_000
 /** When schemas have taken too long, by the hash of their text: each holds the main thread once in a while. */
 const refusedAt = openKept<string, number>(1000)
+/** What came of compiling schemas, by the hash of their text: why one can't be used, or nothing. A schema's text decides it for ever. */
+const faultOf = openKept<string, { fault: string | undefined }>(1000)
+const FAULT_CHARACTERS_MAX = 1000
+
+const keyOf = (schema: SchemaText): string => createHash('sha256').update(JSON.stringify(schema)).digest('base64')
 
 /**
  * Returns the validator of a schema that an account has a say in. Throws TookTooLong for one that takes more than two seconds to compile, and
  * what `openJsonSchema` throws.
  */
 export function openForeignJsonSchema(schema: SchemaText, faults: Faults = 'first'): ValidateFunction {
-  const key = createHash('sha256').update(JSON.stringify(schema)).digest('base64')
+  const key = keyOf(schema)
   if (performance.now() - (refusedAt.get(key) ?? -Infinity) < REMEMBERED_MS)
     throw new TookTooLong(`it takes more than ${COMPILE_MS_MAX} ms to compile`)
   try {
@@ -33,6 +40,31 @@ export function openForeignJsonSchema(schema: SchemaText, faults: Faults = 'firs
     if (!(error instanceof TookTooLong)) throw error
     refusedAt.set(key, performance.now())
     throw new TookTooLong(`it takes more than ${COMPILE_MS_MAX} ms to compile`)
+  }
+}
+
+/**
+ * Whether the schema can be used, without a validator: compiled only once while the process runs, as every check of a stream's schema asks
+ * it. Throws as `openForeignJsonSchema`.
+ */
+export function assertForeignJsonSchema(schema: SchemaText): void {
+  const key = keyOf(schema)
+  let found = faultOf.get(key)
+  if (!found) {
+    found = { fault: faultIn(schema) }
+    faultOf.set(key, found)
+  }
+  if (found.fault !== undefined) throw new Error(found.fault)
+}
+
+function faultIn(schema: SchemaText): string | undefined {
+  try {
+    openForeignJsonSchema(schema)
+    return undefined
+  } catch (error) {
+    // How long it takes, and whether there is time for it, depends on what else the machine does: such a one is tried again.
+    if (error instanceof TookTooLong || error instanceof ServiceError) throw error
+    return reasonOf(error).slice(0, FAULT_CHARACTERS_MAX)
   }
 }
 
