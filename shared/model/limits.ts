@@ -18,6 +18,8 @@ export const LIMITS = {
   data_limit_max: 1000,
   data_limit_default: 100,
   chain_steps_max: 16,
+  /** Of the distinct binaries of a chain. */
+  chain_binaries_bytes_max: 32 << 20,
   tasks_max: 64,
   retries_max: 100,
   backoff_ms_max: 60_000,

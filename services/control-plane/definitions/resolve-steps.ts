@@ -6,19 +6,19 @@ import { invalidRequest, type Detail } from '../service-error.ts'
 import { type OnError, type PipelineDefinition } from '../../../shared/model/definition.ts'
 import { ON_ERROR_DEFAULT } from '../../../shared/model/policies.ts'
 import type { Deps } from '../deps.ts'
+import { binariesOf, sizeFaults, type Binaries } from './chain-binaries.ts'
 import type { Queryable } from '../store/database.ts'
 import {
   findSmartModuleReferred,
   findSmartModuleByName,
   findVersion,
-  getBinary,
   type CurrentSmartModule,
   lockSmartModuleForUse,
 } from '../store/smartmodules.ts'
 
 type Step = PipelineDefinition['steps'][number]
-/** `index` is the step's position in the request; entries that name no SmartModule or version are left out. */
-export type ResolvedStep = { index: number; definition: Step; parameters: unknown }
+/** `index` is the step's position in the request, `bytes` its binary's; entries that name no SmartModule or version are left out. */
+export type ResolvedStep = { index: number; bytes: number; definition: Step; parameters: unknown }
 
 export async function resolveSteps(
   trx: Queryable,
@@ -48,6 +48,7 @@ export async function resolveSteps(
     }
     steps.push({
       index,
+      bytes: pinned.bytes,
       parameters: pinned.config.parameters,
       definition: {
         module_id: current.id,
@@ -106,9 +107,13 @@ export async function chainFaults(
   { id, account_id }: Owned,
   steps: ResolvedStep[],
   isDryRun: boolean,
-  binaries: ReadonlyMap<string, Uint8Array> = new Map(),
+  unstored: Binaries = new Map(),
 ): Promise<Detail[]> {
+  const tooLarge = sizeFaults(steps)
+  if (tooLarge.length > 0) return tooLarge
   let starting: number | undefined
+  // Nothing is started in a dry run.
+  const { binaries, indexOf } = binariesOf(db, isDryRun ? [] : steps.map(({ definition }) => definition.sha256), unstored)
   const answer =
     steps.length === 0
       ? { started: true as const }
@@ -118,19 +123,18 @@ export async function chainFaults(
             task: 'start',
             isDryRun,
             kernel: await kernelBinary(cacheFolder),
-            steps: await Promise.all(
-              steps.map(
-                async ({ definition: { sha256, kind, extism_function, config, input_format, output_format }, parameters, index }) => ({
-                  binary: binaries.get(sha256) ?? new Uint8Array(await getBinary(db, sha256)),
-                  kind,
-                  ...(extism_function ? { extismFunction: extism_function } : {}),
-                  parameters,
-                  document: initDocumentOf(
-                    { config, input_format, output_format },
-                    { pipeline: id, step: index, isFirst: true, output_prefix: '' },
-                  ),
-                }),
-              ),
+            binaries,
+            steps: steps.map(
+              ({ definition: { sha256, kind, extism_function, config, input_format, output_format }, parameters, index }) => ({
+                binary: indexOf(sha256),
+                kind,
+                ...(extism_function ? { extismFunction: extism_function } : {}),
+                parameters,
+                document: initDocumentOf(
+                  { config, input_format, output_format },
+                  { pipeline: id, step: index, isFirst: true, output_prefix: '' },
+                ),
+              }),
             ),
           },
           DEADLINES,

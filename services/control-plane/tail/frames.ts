@@ -2,10 +2,11 @@
 import type { TailFrame, TailRecord } from '../../../shared/api/tail.ts'
 import { openValueDecoder } from '../../../shared/registry/codecs.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
+import type { Binaries } from '../definitions/chain-binaries.ts'
 import { parseDeadLetter } from '../dead-letters/projection.ts'
 import type { ShownBytes } from '../shown/bytes.ts'
 import type { Decode } from '../shown/records.ts'
-import { runTrace, showPlaced, showRecord, showStep, type Binaries, type Chain, type SourceRecord, type TraceDeps } from '../trace/trace.ts'
+import { runTrace, showPlaced, showRecord, showStep, type Chain, type SourceRecord, type TraceDeps } from '../trace/trace.ts'
 import type { Traced } from '../workshop/jobs.ts'
 import type { Place } from './places.ts'
 

@@ -10,8 +10,7 @@ import { isOfCanary } from '../../../shared/smartmodule/canary-share.ts'
 import { kernelBinary } from '../../../shared/smartmodule/host/kernel-binary.ts'
 import type { JobStep, Progress, Traced, TracedRecord, TracedStep } from '../workshop/jobs.ts'
 import type { Deps } from '../deps.ts'
-import type { Queryable } from '../store/database.ts'
-import { getBinary } from '../store/smartmodules.ts'
+import { binariesOf, type Binaries } from '../definitions/chain-binaries.ts'
 import { shownBytes, type ShownBytes } from '../shown/bytes.ts'
 import { showHeader, showKey, showValue, type Decode } from '../shown/records.ts'
 
@@ -28,28 +27,23 @@ const TIME_MAX_MS = 8.64e15
 /** The time limit for all records together. */
 const DEADLINES = { cpuMs: 6000, wallMs: 15_000 }
 
-/** Binaries that are not stored, by SHA-256 hash. */
-export type Binaries = ReadonlyMap<string, Uint8Array>
-
-async function jobSteps(db: Queryable, chain: Chain, binaries: Binaries): Promise<JobStep[]> {
+function jobSteps(chain: Chain, indexOf: (sha256: string) => number): JobStep[] {
   const { pipeline_id, steps } = chain
-  return Promise.all(
-    steps.map(async ({ sha256, kind, extism_function, config, input_format, output_format, allowed_hosts }, index) => ({
-      binary: binaries.get(sha256) ?? new Uint8Array(await getBinary(db, sha256)),
-      kind,
-      ...(extism_function ? { extismFunction: extism_function } : {}),
-      parameters: undefined,
-      document: initDocumentOf(
-        { config, input_format, output_format, allowed_hosts },
-        {
-          pipeline: pipeline_id,
-          step: index,
-          isFirst: index === 0,
-          output_prefix: index === steps.length - 1 ? outputPrefixOf(chain.sink) : '',
-        },
-      ),
-    })),
-  )
+  return steps.map(({ sha256, kind, extism_function, config, input_format, output_format, allowed_hosts }, index) => ({
+    binary: indexOf(sha256),
+    kind,
+    ...(extism_function ? { extismFunction: extism_function } : {}),
+    parameters: undefined,
+    document: initDocumentOf(
+      { config, input_format, output_format, allowed_hosts },
+      {
+        pipeline: pipeline_id,
+        step: index,
+        isFirst: index === 0,
+        output_prefix: index === steps.length - 1 ? outputPrefixOf(chain.sink) : '',
+      },
+    ),
+  }))
 }
 
 /** The record with its value as the chain sees it: values of non-JSON streams are decoded to JSON. */
@@ -74,8 +68,8 @@ export function versionsFor<T extends Chain>(chain: T, source: SourceRecord): T 
 }
 
 /** Throws ServiceError `conflict` when the chain does not start. Of a chain that does not return, the records before are shown. */
-export async function traceThrough(deps: TraceDeps, chain: Chain, found: SourceRecord[], binaries: Binaries = new Map()): Promise<Trace[]> {
-  const { records, traced, hanging } = await runTrace(deps, chain, found, binaries)
+export async function traceThrough(deps: TraceDeps, chain: Chain, found: SourceRecord[], unstored: Binaries = new Map()): Promise<Trace[]> {
+  const { records, traced, hanging } = await runTrace(deps, chain, found, unstored)
   const room = shownBytes()
   return [...traced, ...(hanging ? [hanging] : [])].map((each, index) => describe(chain, records[index]!, each, room))
 }
@@ -93,18 +87,24 @@ export async function runTrace(
   { db, cacheFolder, workshop, connectorDefaults }: TraceDeps,
   chain: Chain,
   found: SourceRecord[],
-  binaries: Binaries = new Map(),
+  unstored: Binaries = new Map(),
 ): Promise<RunTrace> {
   const { codec } = chain.source
   const decode = codec && openValueDecoder(codec)
   const records = found.map((record) => asJson(record, decode))
   const trace = createTrace()
+  const { binaries, indexOf } = binariesOf(
+    db,
+    chain.steps.map(({ sha256 }) => sha256),
+    unstored,
+  )
   const answer = await workshop.run(
     chain.account_id,
     {
       task: 'trace',
       kernel: await kernelBinary(cacheFolder),
-      steps: await jobSteps(db, chain, binaries),
+      binaries,
+      steps: jobSteps(chain, indexOf),
       addresses: connectorDefaults.addresses,
       sinkSchemaId: frameIdOf(chain.sink),
       records: records.map(({ partition, offset, timestamp, record: { key, value, headers } }) => ({

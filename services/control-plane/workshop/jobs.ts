@@ -14,9 +14,9 @@ const Bytes = z.custom<Uint8Array>((value) => value instanceof Uint8Array)
 const Kind = z.enum(SMARTMODULE_KINDS)
 const ExtismFunction = z.enum(['filter', 'filter_map', 'array_map', 'map', 'process'])
 
-/** One step to start or trace; `parameters` is the JSON Schema for its config. */
+/** One step to start or trace; `binary` counts the job's binaries from 0, `parameters` is the JSON Schema for its config. */
 const Step = z.object({
-  binary: Bytes,
+  binary: z.number().int(),
   kind: Kind,
   extismFunction: ExtismFunction.optional(),
   parameters: z.unknown().optional(),
@@ -71,8 +71,8 @@ const Endpoint = z.object({
 export type JobEndpoint = z.infer<typeof Endpoint>
 
 const Job = z.discriminatedUnion('task', [
-  /** `parameters`: the JSON Schema that comes with the upload. */
-  z.object({ task: z.literal('inspect'), binary: Bytes, parameters: z.unknown().optional() }),
+  /** The job's only binary is the upload; `parameters`: the JSON Schema that comes with it. */
+  z.object({ task: z.literal('inspect'), parameters: z.unknown().optional() }),
   /** A source in TypeScript, to be compiled against the SDK. */
   z.object({ task: z.literal('compile'), code: z.string() }),
   /** A dry run only checks the configs. */
@@ -132,8 +132,13 @@ const Progress = z.union([
  */
 export type Progress = z.infer<typeof Progress>
 
-/** A line to a workshop. */
-export const ToWorkshop = z.preprocess(unpacked, Job)
+/** A part of a binary of the next job. */
+const Part = z.object({ part: Bytes, isLast: z.boolean() })
+export type Part = z.infer<typeof Part>
+
+/** A line to a workshop: a job comes after its binaries, each in parts. */
+export const ToWorkshop = z.preprocess(unpacked, z.union([Part, Job]))
+export type ToWorkshop = z.infer<typeof ToWorkshop>
 /** A line from a workshop. */
 export const FromWorkshop = z.preprocess(
   unpacked,

@@ -50,7 +50,10 @@ async function compile(code: string): Promise<Answer> {
 /** Whether a module starts is all that is asked of it here. */
 const SILENT: Telemetry = { log: () => {}, measure: () => {} }
 
-async function start(kernelBinary: Uint8Array, steps: JobStep[], isDryRun: boolean): Promise<Answer> {
+async function start(
+  { kernel: kernelBinary, steps, isDryRun }: Extract<Job, { task: 'start' }>,
+  moduleAt: (index: number) => Promise<WebAssembly.Module>,
+): Promise<Answer> {
   const faults = steps.flatMap(({ parameters, document }) =>
     configFaults(parameters, document.config).map((fault) => ({ ...fault, step: document.step })),
   )
@@ -60,7 +63,7 @@ async function start(kernelBinary: Uint8Array, steps: JobStep[], isDryRun: boole
   for (const { binary, kind, extismFunction, document } of steps) {
     send({ progress: { starting: document.step } })
     await parent.flushed()
-    const module = await WebAssembly.compile(new Uint8Array(binary))
+    const module = await moduleAt(binary)
     const instance = await openInstance({ module, kind, ...(extismFunction ? { extismFunction } : {}) }, document, SILENT, kernel)
     instance.close?.()
   }
@@ -77,20 +80,30 @@ async function requestsOf(steps: JobStep[], addresses: AddressRules) {
   return openPlugInRequests(addresses, TRIAL_REQUESTS_MS)
 }
 
-async function answerTo(job: Job): Promise<Answer> {
+/** The job's binaries, each compiled once, however many steps run it. */
+function modulesOf(binaries: readonly Uint8Array[]): (index: number) => Promise<WebAssembly.Module> {
+  const modules = new Map<number, WebAssembly.Module>()
+  return async (index) => {
+    const module = modules.get(index) ?? (await WebAssembly.compile(new Uint8Array(binaries[index]!)))
+    modules.set(index, module)
+    return module
+  }
+}
+
+async function answerTo(job: Job, binaries: readonly Uint8Array[]): Promise<Answer> {
   switch (job.task) {
     case 'inspect':
-      return inspect(job.binary, job.parameters)
+      return inspect(binaries[0]!, job.parameters)
     case 'compile':
       return compile(job.code)
     case 'start':
-      return start(job.kernel, job.steps, job.isDryRun)
+      return start(job, modulesOf(binaries))
     case 'trace': {
       const kernel = await WebAssembly.compile(new Uint8Array(job.kernel))
       const { steps, sinkSchemaId, records, addresses } = job
       const requests = await requestsOf(steps, addresses)
       try {
-        await traceRecords(kernel, { steps, sinkSchemaId, records, send: requests?.send }, (progress) => {
+        await traceRecords(kernel, { steps, moduleAt: modulesOf(binaries), sinkSchemaId, records, send: requests?.send }, (progress) => {
           send({ progress })
           return parent.flushed()
         })
@@ -112,19 +125,35 @@ async function answerTo(job: Job): Promise<Answer> {
   }
 }
 
-async function work(job: Job): Promise<void> {
+async function work(job: Job, binaries: readonly Uint8Array[]): Promise<void> {
   try {
-    send({ answer: await answerTo(job) })
+    send({ answer: await answerTo(job, binaries) })
   } catch (error) {
     const refused = reasonOf(error)
     send({ answer: error instanceof SmartModuleTrap ? { refused, step: error.step } : { refused } })
   }
 }
 
+/** Binaries of the next job, and the parts of the one that is on its way. */
+let arrived: Uint8Array[] = []
+let parts: Uint8Array[] = []
+
+function onValue(value: ToWorkshop): void {
+  if (!('part' in value)) {
+    const binaries = arrived
+    arrived = []
+    return void work(value, binaries)
+  }
+  parts.push(value.part)
+  if (!value.isLast) return
+  arrived.push(Buffer.concat(parts))
+  parts = []
+}
+
 const end = () => void process.kill(process.pid, ENDED_ITSELF)
 // What a driver throws in a callback may contain a secret: it is not printed.
 process.on('uncaughtException', end)
-const parent = openParent<Job, unknown>({ schema: ToWorkshop, onValue: (job) => void work(job), onGone: end })
+const parent = openParent<ToWorkshop, unknown>({ schema: ToWorkshop, onValue, onGone: end })
 const send = (value: FromWorkshop): void => parent.send(packed(value))
 send({ ready: true })
 // Otherwise written at exit, and a workshop is killed instead.

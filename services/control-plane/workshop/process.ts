@@ -7,13 +7,15 @@ import { FromWorkshop, type Answer, type Progress } from './jobs.ts'
 export type WorkshopProcess = {
   ready: Promise<void>
   usage(): { rssBytes: number; cpuSeconds: number }
+  /** Sends a part of a binary of the next job (`packed.ts`); resolves once the operating system has it. */
+  sendPart(packedPart: unknown): Promise<void>
   /** Sends the job (`packed.ts`); `onValue` gets what comes back until the next job. */
   send(packedJob: unknown, onValue: (value: { answer: Answer } | { progress: Progress }) => void): void
   kill(): void
   ended: Promise<ChildEnd>
 }
 
-/** Sixteen steps of the largest modules, on their way in and compiled. */
+/** A chain's binaries, on their way in and compiled, and the instances of sixteen steps. */
 const MEMORY_BYTES_MAX = 1536 << 20
 /** Behind the control plane, beside the runners. */
 const NICE = 5
@@ -38,6 +40,10 @@ export function startWorkshopProcess(env: Record<string, string>): WorkshopProce
   return {
     ready: ready.promise,
     usage: child.usage,
+    sendPart(packedPart) {
+      lines.send(packedPart)
+      return lines.flushed()
+    },
     send(packedJob, onValue) {
       onAnswer = onValue
       lines.send(packedJob)

@@ -17,13 +17,16 @@ import { isSameRecord } from './same-record.ts'
 
 const LARGEST = 64 << 20
 
-/** `send`: sends the requests of plug-ins. */
-type TraceJob = Pick<Extract<Job, { task: 'trace' }>, 'steps' | 'sinkSchemaId' | 'records'> & { send: SendRequest | undefined }
+/** `moduleAt`: the module of a step's `binary`. `send`: sends the requests of plug-ins. */
+type TraceJob = Pick<Extract<Job, { task: 'trace' }>, 'steps' | 'sinkSchemaId' | 'records'> & {
+  moduleAt: (index: number) => Promise<WebAssembly.Module>
+  send: SendRequest | undefined
+}
 
 /** Traces each input record, in order, and reports as it goes. Throws SmartModuleTrap when a step does not start. */
 export async function traceRecords(
   kernelModule: WebAssembly.Module,
-  { steps, sinkSchemaId, records: inputs, send }: TraceJob,
+  { steps, moduleAt, sinkSchemaId, records: inputs, send }: TraceJob,
   onProgress: (progress: Progress) => Promise<void>,
 ): Promise<void> {
   const kernel = await openKernel(kernelModule)
@@ -32,7 +35,7 @@ export async function traceRecords(
   const logs = createLogs()
   for (const step of steps) {
     const { binary, kind, extismFunction, document } = step
-    const module = await WebAssembly.compile(new Uint8Array(binary))
+    const module = await moduleAt(binary)
     // Each chain has a single step, which is its step 0.
     chains.push(
       await openChain(

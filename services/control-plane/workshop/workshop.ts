@@ -2,7 +2,7 @@
  * The control plane's workshops: a few child processes for what accounts bring. Each job has a deadline of CPU time and one of wall time; a
  * process that misses one is killed.
  */
-import type { Answer, Job, Progress } from './jobs.ts'
+import type { Answer, Job, Part, Progress } from './jobs.ts'
 import { openPool } from './pool.ts'
 import { packed } from './packed.ts'
 import { startWorkshopProcess, type WorkshopProcess } from './process.ts'
@@ -16,18 +16,23 @@ export type Deadlines = {
   isWaiting?: boolean
 }
 
+/** A job with the binaries that it counts, each loaded when it is its turn to be sent: a job that waits for a process holds none. */
+export type JobWithBinaries = Job & { binaries?: readonly (() => Promise<Uint8Array>)[] }
+
 export type Workshop = {
   /**
    * Does the job for the account. A missed deadline and a process that ended give `refused` with the reason. Throws ServiceError
    * `rate_limit_exceeded` when the account has too many jobs, and `unavailable` when all processes, or the machine, are busy for too long.
    */
-  run(accountId: string, job: Job, deadlines: Deadlines, onProgress?: (progress: Progress) => void): Promise<Answer>
+  run(accountId: string, job: JobWithBinaries, deadlines: Deadlines, onProgress?: (progress: Progress) => void): Promise<Answer>
   /** The same workshop for one request: once the signal is aborted its jobs end, and reject with the signal's reason. */
   until(signal: AbortSignal): Pick<Workshop, 'run'>
   close(): Promise<void>
 }
 
 const LOOK_MS = 50
+/** Of a binary: to make a text of 10 MiB in one piece takes the main thread a tenth of a second. */
+const PART_BYTES = 512 << 10
 const READY_MAX_MS = 20_000
 
 /** Throws ServiceError `unavailable` when the process is not ready for too long. */
@@ -39,6 +44,25 @@ async function ready(process: WorkshopProcess): Promise<void> {
   await Promise.race([process.ready, late]).finally(() => clearTimeout(timer))
 }
 
+/** Sends the job's binaries in parts, one after the other, then the job; gives up when it is not wanted any more. */
+async function send(
+  process: WorkshopProcess,
+  { binaries = [], ...job }: JobWithBinaries,
+  isWanted: () => boolean,
+  onValue: Parameters<WorkshopProcess['send']>[1],
+): Promise<void> {
+  for (const load of binaries) {
+    const binary = await load()
+    for (let from = 0, isLast = false; !isLast; from += PART_BYTES) {
+      if (!isWanted()) return
+      isLast = from + PART_BYTES >= binary.length
+      await process.sendPart(packed({ part: binary.subarray(from, from + PART_BYTES), isLast } satisfies Part))
+    }
+  }
+  // Packed only now: a job that waits must not hold its bytes twice.
+  if (isWanted()) process.send(packed(job), onValue)
+}
+
 /** `count`: jobs at once that compute (`openPool`). `env`: their whole environment. */
 export function openWorkshop({ count, env }: { count: number; env: Record<string, string> }): Workshop {
   const pool = openPool(count, () => startWorkshopProcess(env))
@@ -47,6 +71,7 @@ export function openWorkshop({ count, env }: { count: number; env: Record<string
     async (accountId, job, { cpuMs, wallMs, isWaiting = false }, onProgress) => {
       const process = await pool.acquire(accountId, isWaiting ? 'waits' : 'computes', signal)
       let isGood = false
+      let isOver = false
       let timer: NodeJS.Timeout | undefined
       const answered = Promise.withResolvers<Answer>()
       const giveUp = () => answered.reject(signal?.reason)
@@ -67,14 +92,15 @@ export function openWorkshop({ count, env }: { count: number; env: Record<string
           if (isBlamed) answered.resolve({ refused: `its process ended: ${cause}` })
           else answered.reject(unavailable('a process for the request', new Error(cause)))
         })
-        // Packed only now: a job that waits must not hold its bytes twice.
-        process.send(packed(job), (value) => {
+        const onValue: Parameters<WorkshopProcess['send']>[1] = (value) => {
           if ('progress' in value) return onProgress?.(value.progress)
           isGood = true
           answered.resolve(value.answer)
-        })
+        }
+        send(process, job, () => !isOver, onValue).catch(answered.reject)
         return await answered.promise
       } finally {
+        isOver = true
         clearInterval(timer)
         signal?.removeEventListener('abort', giveUp)
         pool.release(process, isGood)

@@ -37,15 +37,14 @@ function difference(path: string, made: unknown[], expected: unknown[]): Detail[
 
 /** Faults of the tests' configs by the version's schema, which a pipeline would be refused for. */
 async function configFaults(deps: TraceDeps, accountId: string, candidate: Candidate, tests: ModuleTest[]): Promise<Detail[]> {
-  const { binary: _, parameters, ...definition } = candidate
+  const { binary, parameters, ...definition } = candidate
   const steps = tests.map(({ config }, index) => ({
     index,
+    bytes: binary.length,
     parameters,
     definition: { ...UNDEPLOYED, ...definition, name: 'version', config },
   }))
-  // Nothing is started.
-  const unused = new Map([[candidate.sha256, new Uint8Array()]])
-  const found = await chainFaults(deps, { id: 'test', account_id: accountId }, steps, true, unused)
+  const found = await chainFaults(deps, { id: 'test', account_id: accountId }, steps, true)
   return found.map(({ path, message }) => ({ path: path.replace('/processors', '/tests'), message }))
 }
 

@@ -60,6 +60,7 @@ async function resolveTrial({ db, workshop }: Pick<Deps, 'db' | 'workshop'>, { a
     const own = { ...UNDEPLOYED, name, sha256, kind, ...(extismFunction ? { extism_function: extismFunction } : {}) }
     steps.push({
       index,
+      bytes: binary.length,
       parameters,
       definition: { ...own, config, input_format, output_format, ...(allowed_hosts ? { allowed_hosts } : {}) },
     })

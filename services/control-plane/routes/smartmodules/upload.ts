@@ -44,7 +44,7 @@ export async function inspectUpload(
     ? await compiled(workshop, accountId, source.code, at)
     : { binary: decodeBinary(wasm_binary, at), parameters: undefined }
   const parameters = given ?? own
-  const answer = await workshop.run(accountId, { task: 'inspect', binary: upload, parameters }, DEADLINES)
+  const answer = await workshop.run(accountId, { task: 'inspect', binaries: [async () => upload], parameters }, DEADLINES)
   if ('parameters' in answer)
     throw invalidRequest([{ path: `${at}/config/parameters`, message: `is not a JSON Schema: ${answer.parameters}` }])
   if (!('inspected' in answer))
