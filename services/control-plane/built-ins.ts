@@ -11,11 +11,11 @@ import {
   lockSmartModule,
   sha256Of,
   updateDescription,
-  type VersionRow,
+  type PlainVersion,
 } from './store/smartmodules.ts'
 
 /** What has changed, but whose declared version exists already, gets the next patch version: versions are immutable, and pipelines keep theirs. */
-function versionFor(declared: string, known: VersionRow[]): string {
+function versionFor(declared: string, known: PlainVersion[]): string {
   if (!known.some(({ version }) => version === declared)) return declared
   const [major, minor, patch] = known[0]!.version.split('.').map(Number)
   return `${major}.${minor}.${patch! + 1}`

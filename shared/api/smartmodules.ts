@@ -191,6 +191,10 @@ export const DeployRequest = z
     tests: z
       .array(ModuleTest)
       .max(10)
+      .refine(
+        (tests) => Buffer.byteLength(JSON.stringify(tests)) <= LIMITS.smartmodule_tests_bytes_max,
+        `must have at most ${LIMITS.smartmodule_tests_bytes_max} bytes together`,
+      )
       .optional()
       .describe('Run before the version is deployed, and before each later one; those of the version before by default'),
     config: DeployConfig.default({ input_format: 'json', output_format: 'json' }),

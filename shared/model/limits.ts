@@ -3,6 +3,8 @@ export const LIMITS = {
   body_bytes_max: 1 << 20,
   smartmodule_body_bytes_max: 16 << 20,
   smartmodule_source_characters_max: 256 << 10,
+  /** Of a version's tests: each version keeps them. */
+  smartmodule_tests_bytes_max: 1 << 20,
   /** Of a request without a token: credentials. */
   credentials_body_bytes_max: 8 << 10,
   /** Of a JSON body around texts and binaries; of records that are written there are more. */

@@ -219,6 +219,32 @@ describe('the tests of a SmartModule', () => {
     expect((await deploy({ name, source: source(keeps(300)) })).body.version).toBe('1.0.3')
   })
 
+  it('count as bytes of every version that keeps them, and have at most 1 MiB together', async () => {
+    const name = unique('m')
+    const large = { amount: 150, text: 'ü'.repeat(200_000) }
+    const kept = [{ records: [{ value: large }], out: [large] }]
+    const used = async () =>
+      (await client.call<{ quotas: { smartmodule_bytes: { used: number } } }>('GET', '/v1/account')).body.quotas.smartmodule_bytes.used
+    const before = await used()
+    const first = await deploy({ name, source: source(keeps(100)), tests: kept })
+    expect([first.status, first.body.error]).toEqual([201, undefined])
+    const after = await used()
+    expect(after - before).toBeGreaterThan(800_000)
+    // They go on to the next version.
+    expect((await deploy({ name, source: source(keeps(120)) })).status).toBe(201)
+    expect((await used()) - after).toBeGreaterThan(800_000)
+    const refused = await deploy({ name, source: source(keeps(100)), tests: [...kept, ...kept] })
+    expect([refused.status, refused.body.error?.details]).toEqual([
+      400,
+      [{ path: '/tests', message: 'must have at most 1048576 bytes together' }],
+    ])
+    const { body } = await client.call<{ versions: object[] }>('GET', `/v1/smartmodules/${first.body.id}/versions`)
+    expect(body.versions.map((version) => Object.keys(version).toSorted())).toEqual(
+      Array.from({ length: 2 }, () => ['bytes', 'created_at', 'kind', 'sha256', 'version']),
+    )
+    expect((await client.call('DELETE', `/v1/smartmodules/${first.body.id}`)).status).toBe(204)
+  })
+
   it('compare numbers by their value, with all digits', async () => {
     const name = unique('m')
     const code = RIGHT.replace('> 100', '> 0')

@@ -11,7 +11,7 @@ import type { Queryable } from '../store/database.ts'
 import {
   findSmartModuleReferred,
   findSmartModuleByName,
-  findVersion,
+  findPlainVersion,
   type CurrentSmartModule,
   lockSmartModuleForUse,
 } from '../store/smartmodules.ts'
@@ -41,7 +41,7 @@ export async function resolveSteps(
       continue
     }
     await lockSmartModuleForUse(trx, current.id)
-    const pinned = version === undefined || version === current.version ? current : await findVersion(trx, current.id, version)
+    const pinned = version === undefined || version === current.version ? current : await findPlainVersion(trx, current.id, version)
     if (!pinned) {
       details.push({ path: `/processors/${index}/version`, message: `is not a version of ${current.name}` })
       continue

@@ -24,7 +24,7 @@ export async function countUse(db: Queryable, accountId: string): Promise<Record
       (SELECT count(*) FROM own_streams) AS streams,
       (SELECT coalesce(sum(partitions), 0) FROM own_streams) AS partitions,
       (SELECT count(*) FROM own_modules) AS smartmodules,
-      (SELECT coalesce(sum(bytes + octet_length(config::text) + coalesce(octet_length(source::text), 0)), 0) FROM smartmodule_versions WHERE smartmodule_id IN (SELECT id FROM own_modules)) AS smartmodule_bytes,
+      (SELECT coalesce(sum(bytes + octet_length(config::text) + coalesce(octet_length(source::text), 0) + coalesce(octet_length(tests::text), 0)), 0) FROM smartmodule_versions WHERE smartmodule_id IN (SELECT id FROM own_modules)) AS smartmodule_bytes,
       (SELECT count(*) FROM secrets WHERE account_id = :id) AS secrets,
       (SELECT count(*) FROM api_keys WHERE account_id = :id AND revoked_at IS NULL) AS keys,
       (SELECT count(*) FROM members WHERE account_id = :id) AS members`,

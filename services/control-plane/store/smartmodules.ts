@@ -11,7 +11,9 @@ import { findPage, type Page, type PageRequest } from './paging.ts'
 export type SmartModuleRow = { id: string; account_id: string | null; name: string; description: string; status: string; created_at: Date }
 /** What a version was deployed with besides its formats: the JSON Schema of a step's config, and where a plug-in may send requests. */
 export type VersionConfig = { parameters?: Record<string, unknown> | undefined; allowed_hosts?: string[] | undefined }
-/** A row of `smartmodule_versions`; `ordinal` counts a SmartModule's versions from 1. */
+/** A version without what may be large; `ordinal` counts a SmartModule's versions from 1. */
+export type PlainVersion = Omit<VersionRow, 'source' | 'tests'>
+/** A row of `smartmodule_versions`. */
 export type VersionRow = {
   smartmodule_id: string
   version: string
@@ -70,6 +72,21 @@ export async function findSmartModuleReferred(db: Queryable, accountId: string, 
   return (await findSmartModule(db, accountId, text)) ?? (await findSmartModuleByName(db, accountId, text))
 }
 
+/** All but source and tests, of which a hundred versions have over a hundred megabytes. */
+const PLAIN_COLUMNS = [
+  'smartmodule_id',
+  'version',
+  'ordinal',
+  'sha256',
+  'kind',
+  'extism_function',
+  'input_format',
+  'output_format',
+  'config',
+  'bytes',
+  'created_at',
+] as const satisfies readonly (keyof PlainVersion)[]
+
 type RowWithTests = VersionRow & { tests_text: string | null }
 /** The versions with their tests as text: parsed by the driver, their numbers would not stay as they were written. */
 export const versionsWithTests = (db: Queryable) =>
@@ -80,6 +97,11 @@ export const versionOf = ({ tests_text, ...row }: RowWithTests): VersionRow => (
   ...row,
   tests: tests_text === null ? null : (parseAsWritten(tests_text) as ModuleTest[]),
 })
+
+/** One version of a SmartModule, to be run; undefined if it does not exist. */
+export async function findPlainVersion(db: Queryable, smartModuleId: string, version: string): Promise<PlainVersion | undefined> {
+  return db('smartmodule_versions').where({ smartmodule_id: smartModuleId, version }).first(PLAIN_COLUMNS)
+}
 
 /** One version of a SmartModule, with its tests' numbers as they were written; undefined if it does not exist. */
 export async function findVersion(db: Queryable, smartModuleId: string, version: string): Promise<VersionRow | undefined> {
@@ -123,16 +145,28 @@ export async function insertVersion(db: Queryable, version: Omit<VersionRow, 'cr
 }
 
 /** All versions of a SmartModule, newest first. */
-export async function listVersions(db: Queryable, smartModuleId: string): Promise<VersionRow[]> {
-  return db('smartmodule_versions').where({ smartmodule_id: smartModuleId }).orderBy('ordinal', 'desc')
+export async function listVersions(db: Queryable, smartModuleId: string): Promise<PlainVersion[]> {
+  return db('smartmodule_versions').where({ smartmodule_id: smartModuleId }).orderBy('ordinal', 'desc').select(PLAIN_COLUMNS)
 }
 
+/** The newest version of a SmartModule, and how many there are. */
+export async function findNewest(db: Queryable, smartModuleId: string): Promise<{ newest: PlainVersion | undefined; count: number }> {
+  const versions = db('smartmodule_versions').where({ smartmodule_id: smartModuleId })
+  const newest = await versions.clone().orderBy('ordinal', 'desc').first(PLAIN_COLUMNS)
+  const counted = await versions.count<{ count: string }>('* as count').first()
+  return { newest, count: Number(counted?.count ?? 0) }
+}
+
+/** What lists show of a version. */
+export type ListedVersion = Pick<VersionRow, 'version' | 'kind' | 'sha256' | 'bytes' | 'created_at'>
+
 /** A page of the versions of a SmartModule. */
-export async function listVersionsPage(db: Queryable, smartModuleId: string, page: PageRequest): Promise<Page<VersionRow>> {
+export async function listVersionsPage(db: Queryable, smartModuleId: string, page: PageRequest): Promise<Page<ListedVersion>> {
   const named = db.raw(`'v_' || ordinal AS id, version AS name`)
   const query = db('smartmodule_versions').where({ smartmodule_id: smartModuleId })
   // Pages need an id and a name.
-  return findPage<VersionRow & { id: string; name: string }>(db.select('*').from(query.select('*', named).as('versions')), page)
+  const shown = query.select('version', 'kind', 'sha256', 'bytes', 'created_at', named)
+  return findPage<ListedVersion & { id: string; name: string }>(db.select('*').from(shown.as('versions')), page)
 }
 
 /** The binary with this SHA-256 hash. Throws an Error when it is missing. */

@@ -4,15 +4,14 @@ import { invalidRequest, ServiceError } from '../../service-error.ts'
 import { newId } from '../../../../shared/model/ids.ts'
 import { isUniqueViolation, type Queryable } from '../../store/database.ts'
 import {
+  findNewest,
   findSmartModuleByName,
   findVersion,
   insertSmartModule,
   insertVersion,
   liftQuarantine,
-  listVersions,
   lockSmartModule,
   updateDescription,
-  type VersionRow,
 } from '../../store/smartmodules.ts'
 import { assertQuotas } from '../../store/quotas.ts'
 import { testFaults } from './run-tests.ts'
@@ -27,8 +26,7 @@ const isNewer = (a: string, b: string): boolean => {
 }
 
 /** The version asked for, else the next patch after the newest. */
-function nextVersion(versions: VersionRow[], asked: string | undefined): string {
-  const newest = versions[0]?.version
+function nextVersion(newest: string | undefined, asked: string | undefined): string {
   if (asked === undefined) {
     if (newest === undefined) return '1.0.0'
     const [major, minor, patch] = numbers(newest)
@@ -72,9 +70,9 @@ export const deploySmartModule = operation(deploySmartModuleContract, async (dep
   try {
     return await db.transaction(async (trx) => {
       const known = await lockSmartModule(trx, caller.accountId, body.name)
-      const versions = known ? await listVersions(trx, known.id) : []
-      const more = { smartmodules: known ? 0 : 1, smartmodule_bytes: binary.length + JSON.stringify([body.config, source, tests]).length }
-      await assertQuotas(trx, caller.accountId, more, versions.length)
+      const { newest, count } = known ? await findNewest(trx, known.id) : { newest: undefined, count: 0 }
+      const bytes = binary.length + Buffer.byteLength(JSON.stringify([config, source, tests]))
+      await assertQuotas(trx, caller.accountId, { smartmodules: known ? 0 : 1, smartmodule_bytes: bytes }, count)
       const row =
         known ??
         (await insertSmartModule(trx, {
@@ -85,13 +83,13 @@ export const deploySmartModule = operation(deploySmartModuleContract, async (dep
           status: 'deployed',
         }))
       if (known && body.description !== undefined) await updateDescription(trx, known.id, body.description)
-      const version = nextVersion(versions, body.version)
+      const version = nextVersion(newest?.version, body.version)
       await insertVersion(
         trx,
         {
           smartmodule_id: row.id,
           version,
-          ordinal: (versions[0]?.ordinal ?? 0) + 1,
+          ordinal: (newest?.ordinal ?? 0) + 1,
           sha256,
           kind,
           extism_function: extismFunction ?? null,

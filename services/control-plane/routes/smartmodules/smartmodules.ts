@@ -17,7 +17,7 @@ import {
   listSmartModules,
   type CurrentSmartModule,
   lockSmartModuleForDeletion,
-  type VersionRow,
+  type ListedVersion,
 } from '../../store/smartmodules.ts'
 import { listUsers } from '../../store/streams.ts'
 import { assertIfMatch, etagOf, listReply } from '../list-reply.ts'
@@ -50,7 +50,7 @@ export const getSmartModuleOperation = operation(getSmartModuleContract, async (
   }
 })
 
-const showVersion = ({ version, kind, sha256, bytes, created_at }: VersionRow) => ({ version, kind, sha256, bytes, created_at })
+const showVersion = ({ version, kind, sha256, bytes, created_at }: ListedVersion) => ({ version, kind, sha256, bytes, created_at })
 
 export const listVersionsOperation = operation(listVersionsContract, async ({ db }, caller, { params, query }) => {
   const row = await findSmartModuleReferred(db, caller.accountId, params.id)
