@@ -5,7 +5,7 @@ import { LIMITS } from '../model/limits.ts'
 import { Difference, IdParams, JsonObject, Name, Reference } from './common.ts'
 import { contract } from './operation.ts'
 import { Config, PipelineRequest, ProcessorEntry } from './pipelines.ts'
-import { DeployRequest, EXACT_IN_TESTS, hasOneForm } from './smartmodules.ts'
+import { DeployConfig, DeployRequest, EXACT_IN_TESTS, hasOneForm } from './smartmodules.ts'
 import { refineStream, StreamRequest } from './streams.ts'
 
 const { name: _stream, ...streamShape } = StreamRequest.shape
@@ -17,7 +17,8 @@ export type StreamPart = z.output<typeof StreamPart>
 const { name: _module, version: _version, ...moduleShape } = DeployRequest.shape
 /** A SmartModule: its source, or its binary. A change of either, or of its config or tests, is its next version. */
 export const ModulePart = z
-  .strictObject(moduleShape)
+  // A manifest says all of it: what it leaves out is not that of the version before.
+  .strictObject({ ...moduleShape, config: DeployConfig.default({ input_format: 'json', output_format: 'json' }) })
   .refine(hasOneForm, {
     path: ['source'],
     message: 'either this or wasm_binary is required, and not both',

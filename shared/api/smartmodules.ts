@@ -27,7 +27,8 @@ const AllowedHosts = z
   .max(20)
   .describe('Hosts that an Extism plug-in may send HTTP requests to: names, or `*.` and a domain')
 
-const DeployConfig = z
+/** What a version is deployed with. */
+export const DeployConfig = z
   .strictObject({
     input_format: Format.default('json'),
     output_format: Format.default('json'),
@@ -197,7 +198,10 @@ export const DeployRequest = z
       )
       .optional()
       .describe('Run before the version is deployed, and before each later one; those of the version before by default'),
-    config: DeployConfig.default({ input_format: 'json', output_format: 'json' }),
+    config: DeployConfig.optional().describe(
+      'Without it, a next version has the formats and parameters of the version before, without its `allowed_hosts`; a source’s own ' +
+        'class Settings comes first. A first version reads and writes JSON',
+    ),
   })
   .refine(hasOneForm, {
     path: ['wasm_binary'],

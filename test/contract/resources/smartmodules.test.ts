@@ -1,8 +1,8 @@
 /** SmartModules: what each operation answers. */
-import { beforeAll } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import * as smartmodulesApi from '../../../shared/api/smartmodules.ts'
 import { describeAnswers } from '../../harness/answers.ts'
-import { loggedIn, service, type Client } from '../../harness/client.ts'
+import { loggedIn, service, unique, type Client } from '../../harness/client.ts'
 import { contractsOf } from '../../harness/contract-check.ts'
 import { makeRoom, moduleBody, type Room } from '../../harness/rooms.ts'
 
@@ -66,4 +66,39 @@ describeAnswers(contractsOf(smartmodulesApi), {
     ],
   },
   unshown: { testSmartModule: [409, 'a chain that started to be checked does not start to be run'] },
+})
+
+describe('a version that comes without a config', () => {
+  const parameters = { type: 'object', properties: { least: { type: 'integer' } } }
+  const CODE = `import { Record } from 'dps'\nexport function filter(record: Record): bool { return true }`
+  const TYPED = `${CODE}\nexport class Settings { /** The least. */ least: i64 = 1 }\nexport const settings = new Settings()`
+  const configOf = async (body: object) => {
+    const made = await client.call<{ id: string }>('POST', '/v1/smartmodules', body)
+    expect([made.status, made.body]).toEqual([201, expect.anything()])
+    return (await client.call<{ config: Record<string, unknown> }>('GET', `/v1/smartmodules/${made.body.id}`)).body.config
+  }
+  const of = (code: string) => ({ language: 'typescript', code })
+
+  it('has the formats and parameters of the one before, and the first one JSON', async () => {
+    const name = unique('text')
+    const text = { input_format: 'text', output_format: 'bytes' }
+    expect(await configOf({ name: unique('first'), source: of(CODE) })).toEqual({ input_format: 'json', output_format: 'json' })
+    const config = { ...text, parameters }
+    expect(await configOf({ name, source: of(CODE), config })).toEqual(config)
+    expect(await configOf({ name, source: of(`${CODE}\n`) })).toEqual(config)
+    // One that is given is the whole config.
+    expect(await configOf({ name, source: of(CODE), config: { output_format: 'text' } })).toEqual({
+      input_format: 'json',
+      output_format: 'text',
+    })
+  })
+
+  it('has the parameters of its own class Settings, which go with it', async () => {
+    const name = unique('typed')
+    const text = { input_format: 'text', output_format: 'text' }
+    expect(await configOf({ name, source: of(CODE), config: { ...text, parameters } })).toMatchObject({ parameters })
+    const typed = await configOf({ name, source: of(TYPED) })
+    expect(typed).toMatchObject({ ...text, parameters: { properties: { least: { description: 'The least.' } } } })
+    expect(await configOf({ name, source: of(CODE) })).toEqual(text)
+  })
 })

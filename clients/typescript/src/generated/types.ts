@@ -243,7 +243,7 @@ export type DeploySmartModuleRequest = {
   /** WebAssembly in base64; either this or `source` */ wasm_binary?: string
   source?: SmartModuleSource
   /** Run before the version is deployed, and before each later one; those of the version before by default */ tests?: ModuleTest[]
-  config?: SmartModuleConfigRequest
+  /** Without it, a next version has the formats and parameters of the version before, without its `allowed_hosts`; a source’s own class Settings comes first. A first version reads and writes JSON */ config?: SmartModuleConfigRequest
 }
 
 export type DeploySmartModuleResponse = { /** Opaque id */ id: string; name: string; status: string; version: string }

@@ -10,6 +10,7 @@ import type {
   ListStreamsResponse,
   TestSmartModuleResponse,
   Trace,
+  ValueFormat,
 } from '../../../../clients/typescript/src/generated/types.ts'
 import { HOME, post } from '../api.ts'
 import { CodeEditor } from '../parts/code-editor.tsx'
@@ -89,6 +90,14 @@ function CodeChange({ before, after, version }: { before: string; after: string;
   )
 }
 
+type Formats = { input_format?: ValueFormat; output_format?: ValueFormat }
+
+/** The formats that the next version will have: a trial knows no version before. */
+function formatsOf(known: GetSmartModuleResponse | undefined): Formats {
+  const { input_format, output_format } = (known?.config ?? {}) as Formats
+  return { ...(input_format ? { input_format } : {}), ...(output_format ? { output_format } : {}) }
+}
+
 function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | undefined; onDeployed(): void }) {
   const { route } = useLocation()
   const [code, setCode] = useDraft(known?.id, known?.source?.code ?? FIRST)
@@ -113,7 +122,7 @@ function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | unde
     setTraces(undefined)
     if (details.length > 0 || streamId === '') return
     const { records } = await post<TestSmartModuleResponse>('/smartmodules/test', {
-      processors: [{ source, config: parseAsWritten(config) }],
+      processors: [{ source, ...formatsOf(known), config: parseAsWritten(config) }],
       stream_id: streamId,
       from: 'latest',
       limit: LAST_RECORDS,

@@ -1,5 +1,5 @@
 /** Upload → inspection in a workshop → an immutable, content-addressed version. An existing name gets its next version. */
-import { deploySmartModuleContract, type ModuleTest } from '../../../../shared/api/smartmodules.ts'
+import { deploySmartModuleContract } from '../../../../shared/api/smartmodules.ts'
 import { invalidRequest, ServiceError } from '../../service-error.ts'
 import { newId } from '../../../../shared/model/ids.ts'
 import { isUniqueViolation, type Queryable } from '../../store/database.ts'
@@ -12,11 +12,15 @@ import {
   liftQuarantine,
   lockSmartModule,
   updateDescription,
+  type VersionConfig,
+  type VersionRow,
 } from '../../store/smartmodules.ts'
 import { assertQuotas } from '../../store/quotas.ts'
 import { testFaults } from './run-tests.ts'
 import { inspectUpload } from './upload.ts'
 import { operation } from '../operation.ts'
+
+type Formats = Pick<VersionRow, 'input_format' | 'output_format'>
 
 const numbers = (version: string): number[] => version.split('.').map(Number)
 const isNewer = (a: string, b: string): boolean => {
@@ -39,26 +43,38 @@ function nextVersion(newest: string | undefined, asked: string | undefined): str
   return asked
 }
 
-/** The tests of the newest version, which its next one must pass too. */
-async function testsBefore(db: Queryable, accountId: string, name: string): Promise<ModuleTest[]> {
+/** The newest version of the account's SmartModule; undefined if there is none. */
+async function versionBefore(db: Queryable, accountId: string, name: string): Promise<VersionRow | undefined> {
   const known = await findSmartModuleByName(db, accountId, name)
-  if (known?.account_id !== accountId) return []
-  return (await findVersion(db, known.id, known.version))?.tests ?? []
+  return known?.account_id === accountId ? findVersion(db, known.id, known.version) : undefined
+}
+
+const HAS_SETTINGS = /\bclass\s+Settings\b/
+
+/** The config of a next version that comes without one. Hosts that a plug-in may ask are allowed anew for each version. */
+function configAfter(before: VersionRow | undefined): { formats: Formats; parameters: VersionConfig['parameters'] } {
+  if (!before) return { formats: { input_format: 'json', output_format: 'json' }, parameters: undefined }
+  const { input_format, output_format, source, config } = before
+  // Parameters that a source's own class stood for are gone with it.
+  const parameters = source && HAS_SETTINGS.test(source.code) ? undefined : config.parameters
+  return { formats: { input_format, output_format }, parameters }
 }
 
 export const deploySmartModule = operation(deploySmartModuleContract, async (deps, caller, { body }) => {
   const { db, workshop } = deps
   const { source = null, wasm_binary } = body
+  const before = body.config && body.tests ? undefined : await versionBefore(db, caller.accountId, body.name)
+  const after = configAfter(before)
   const { kind, extismFunction, binary, sha256, parameters } = await inspectUpload(
     workshop,
     caller.accountId,
     { source, wasm_binary },
-    body.config.parameters,
+    body.config ? { given: body.config.parameters } : { before: after.parameters },
   )
-  if (body.config.allowed_hosts && kind !== 'extism')
+  if (body.config?.allowed_hosts && kind !== 'extism')
     throw invalidRequest([{ path: '/config/allowed_hosts', message: 'is for Extism plug-ins: no other SmartModule sends requests' }])
-  const tests = body.tests ?? (await testsBefore(db, caller.accountId, body.name))
-  const { input_format, output_format, ...given } = body.config
+  const tests = body.tests ?? before?.tests ?? []
+  const { input_format, output_format, ...given }: Formats & VersionConfig = body.config ?? after.formats
   const config = { ...given, ...(parameters ? { parameters } : {}) }
   const more = {
     ...(extismFunction ? { extism_function: extismFunction } : {}),

@@ -49,7 +49,7 @@ async function resolveTrial({ db, workshop }: Pick<Deps, 'db' | 'workshop'>, { a
       workshop,
       accountId,
       upload,
-      undefined,
+      {},
       `/processors/${index}`,
     )
     binaries.set(sha256, binary)

@@ -32,18 +32,21 @@ function decodeBinary(text: string, at: string): Buffer {
   return binary
 }
 
-/** Throws 400 with what is wrong; pointers begin with `at`. `given`: the JSON Schema that comes with it. */
+/**
+ * Throws 400 with what is wrong; pointers begin with `at`. `given`: the JSON Schema that comes with it; `before`: the one that it has where
+ * neither the request nor its source says one.
+ */
 export async function inspectUpload(
   workshop: Workshop,
   accountId: string,
   { source, wasm_binary = '' }: Upload,
-  given: Record<string, unknown> | undefined,
+  { given, before }: { given?: Record<string, unknown> | undefined; before?: Record<string, unknown> | undefined },
   at = '',
 ): Promise<Inspected> {
   const { binary: upload, parameters: own } = source
     ? await compiled(workshop, accountId, source.code, at)
     : { binary: decodeBinary(wasm_binary, at), parameters: undefined }
-  const parameters = given ?? own
+  const parameters = given ?? own ?? before
   const answer = await workshop.run(accountId, { task: 'inspect', binaries: [async () => upload], parameters }, DEADLINES)
   if ('parameters' in answer)
     throw invalidRequest([{ path: `${at}/config/parameters`, message: `is not a JSON Schema: ${answer.parameters}` }])
