@@ -1,8 +1,11 @@
 /** Writes keyed records, which may be duplicated, to one of the service's one-partition topics: no transaction, no idempotence. */
 import type { Cluster, Connections } from './cluster.ts'
 import { KafkaError } from './kafka-error.ts'
-import { encodeBatch, stampProducer } from './protocol/record-batch.ts'
+import { compressBatch, encodeBatch, stampProducer } from './protocol/record-batch.ts'
 import { produceBatches } from './wire/produce.ts'
+
+/** From this size on, batches are compressed: topics take 1 MiB unless told otherwise, and the service's JSON becomes a tenth. */
+const COMPRESSED_FROM_BYTES = 512 << 10
 
 /** Appends all records as one batch; a null value is a tombstone. Throws KafkaError with the broker’s error, an Error when the topic does not exist. */
 export async function appendRecords(
@@ -21,7 +24,8 @@ export async function appendRecords(
     value,
     headers: [],
   }))
-  const batch = encodeBatch(records, BigInt(nowMs), 0)
+  const plain = encodeBatch(records, BigInt(nowMs), 0)
+  const batch = plain.length < COMPRESSED_FROM_BYTES ? plain : compressBatch(plain, 'zstd')
   stampProducer(batch, -1n, -1, -1)
   const connection = await connections.leader(layout.leaders[0]!)
   const [answer] = await produceBatches(connection, null, [{ topic, partitions: [{ partition: 0, batch }] }])

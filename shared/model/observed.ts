@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { Measure } from './logs.ts'
 import { upgradeReport } from './older-formats.ts'
 import { TaskId, taskName } from './task.ts'
+import { cutText, REASON_CHARACTERS_MAX } from './text.ts'
 
 /** Statuses that a task can report. */
 export const OBSERVED_STATUSES = ['starting', 'running', 'paused', 'stopped', 'failed', 'finished'] as const
@@ -30,11 +31,11 @@ const Report = z.object({
   revision: z.number().int(),
   attempt: z.number().int(),
   status: z.enum(OBSERVED_STATUSES),
-  /** A SmartModule's message may contain NUL, which Postgres does not accept in text. */
+  /** A SmartModule's message may contain NUL, which Postgres does not accept in text. A runner, which is not trusted, may send a longer one. */
   reason: z
     .string()
     .nullable()
-    .transform((reason) => reason?.replaceAll('\0', '\uFFFD') ?? null),
+    .transform((reason) => (reason === null ? null : cutText(reason, REASON_CHARACTERS_MAX).replaceAll('\0', '\uFFFD'))),
   at: z.string(),
   records_per_second: z.number(),
   /** Records of current rounds that are not committed yet. */

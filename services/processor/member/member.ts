@@ -3,6 +3,7 @@
  * The work itself is a loop in `run-assignments.ts`.
  */
 import { openMembership, type Assignment, type Membership, type MembershipOptions } from '../../../shared/kafka/membership.ts'
+import { cutText, REASON_CHARACTERS_MAX } from '../../../shared/model/text.ts'
 import { TASK_STATUSES, type Task, type TaskEnd, type TaskStatus, type TaskView } from './task-view.ts'
 
 export type MemberOptions = {
@@ -53,6 +54,9 @@ function createWaker() {
   }
 }
 
+/** An error of an account's server may have megabytes. Cut last, so that no part of a secret is left that `mask` does not know. */
+const shownBy = (mask: MemberOptions['mask'], why: string): string => cutText(mask(why), REASON_CHARACTERS_MAX)
+
 export function createMember({ isPaused, mask, onChange, log }: MemberOptions) {
   let status: TaskStatus = 'starting'
   let reason: string | null = null
@@ -66,7 +70,7 @@ export function createMember({ isPaused, mask, onChange, log }: MemberOptions) {
   let onInterrupt: (() => void) | undefined
 
   function become(to: TaskStatus, why: string | null = null): void {
-    const shown = why === null ? null : mask(why)
+    const shown = why === null ? null : shownBy(mask, why)
     const allowed: readonly string[] = TASK_STATUSES[status]
     if (status === to ? reason === shown : !allowed.includes(to)) return
     status = to
@@ -148,7 +152,7 @@ export function createMember({ isPaused, mask, onChange, log }: MemberOptions) {
         if (end.kind === 'broken') become('starting', `retrying: ${end.reason}`)
         else if (end.kind === 'failed') become('failed', end.reason)
         else become(end.kind === 'finished' ? 'finished' : 'stopped')
-        return 'reason' in end ? { ...end, reason: mask(end.reason) } : end
+        return 'reason' in end ? { ...end, reason: shownBy(mask, end.reason) } : end
       })
       return {
         ended,

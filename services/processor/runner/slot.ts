@@ -2,6 +2,7 @@
 import { runOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { ObservedTask } from '../../../shared/model/observed.ts'
 import type { TaskId } from '../../../shared/model/task.ts'
+import { cutText, REASON_CHARACTERS_MAX } from '../../../shared/model/text.ts'
 import type { Measure } from '../../../shared/model/telemetry.ts'
 import type { Task, TaskView } from '../member/task-view.ts'
 
@@ -59,6 +60,7 @@ function rateOf(slot: Slot, done: number, nowMs: number): number {
 export function observe(slot: Slot, measuresOf: (revision: number) => Measure[], processorId: string, nowMs: number): ObservedTask {
   const view = slot.task?.view() ?? slot.lastView
   const revision = view?.revision ?? slot.definition.revision
+  const reason = slot.failure ?? view?.reason ?? null
   return {
     ...runOf(slot.definition),
     ...slot.id,
@@ -66,7 +68,7 @@ export function observe(slot: Slot, measuresOf: (revision: number) => Measure[],
     revision,
     attempt: slot.definition.attempt,
     status: slot.end ?? (slot.task ? slot.task.view().status : 'starting'),
-    reason: slot.failure ?? view?.reason ?? null,
+    reason: reason === null ? null : cutText(reason, REASON_CHARACTERS_MAX),
     at: new Date(nowMs).toISOString(),
     records_per_second: rateOf(slot, view?.recordsDone ?? 0, nowMs),
     in_flight: slot.task ? (view?.inFlight ?? 0) : 0,

@@ -2,6 +2,8 @@
 import { errorOf } from '../../../shared/errors/reason-of.ts'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { appendRecords } from '../../../shared/kafka/append.ts'
+import { KafkaError } from '../../../shared/kafka/kafka-error.ts'
+import { KAFKA_ERRORS } from '../../../shared/kafka/wire/error-codes.ts'
 import { cpuUseKey, keyOfReport, type CpuUse, type ObservedTask } from '../../../shared/model/observed.ts'
 
 export type Observer = { /** Something changed: publish soon. */ notify(): void; close(): Promise<void> }
@@ -14,7 +16,13 @@ const CPU_USE_MS = 60_000
 /** Below the broker's default batch limit of 1 MiB. */
 const BATCH_BYTES_MAX = 500_000
 
-type Report = { key: string; fingerprint: string; value: Buffer }
+/** `task`: of what it is made, where it is a task's. */
+type Report = { key: string; fingerprint: string; value: Buffer; task?: ObservedTask }
+
+const valueOf = (report: ObservedTask | CpuUse): Buffer => Buffer.from(JSON.stringify(report))
+/** What fits where the whole report does not: how the task is, and why, without what grows with partitions and steps. */
+const shortOf = (task: ObservedTask): Buffer => valueOf({ ...task, quarantined: [], measures: [], partitions: [] })
+const isTooLarge = (error: unknown): boolean => error instanceof KafkaError && error.code === KAFKA_ERRORS.messageTooLarge
 
 export function openObserver(
   cluster: Cluster,
@@ -35,6 +43,7 @@ export function openObserver(
 
   async function publish(): Promise<void> {
     const waiting: Report[] = []
+    const failures: unknown[] = []
     const keys = new Set<string>()
     if (now() >= anewAt) {
       anewAt = now() + ANEW_MS
@@ -44,23 +53,44 @@ export function openObserver(
       const key = keyOfReport(task)
       keys.add(key)
       const fingerprint = JSON.stringify({ ...task, at: '' })
-      if (published.get(key) !== fingerprint) waiting.push({ key, fingerprint, value: Buffer.from(JSON.stringify(task)) })
+      if (published.get(key) !== fingerprint) waiting.push({ key, fingerprint, value: valueOf(task), task })
     }
     if (now() >= cpuUseAt) {
       cpuUseAt = now() + CPU_USE_MS
-      for (const use of cpuUse()) waiting.push({ key: cpuUseKey(use), fingerprint: '', value: Buffer.from(JSON.stringify(use)) })
+      for (const use of cpuUse()) waiting.push({ key: cpuUseKey(use), fingerprint: '', value: valueOf(use) })
     }
     for (const key of published.keys()) if (!keys.has(key)) published.delete(key)
     while (waiting.length > 0) {
       let bytes = 0
       const part = waiting.splice(0, waiting.findIndex(({ value }, index) => (bytes += value.length) > BATCH_BYTES_MAX && index > 0) >>> 0)
-      await send(part)
+      // Reports of other accounts are behind one that is refused.
+      await send(part).catch((error: unknown) => failures.push(error))
     }
+    if (failures.length > 0) throw failures[0]
   }
 
   async function send(part: Report[]): Promise<void> {
-    await appendRecords(cluster, connections, topic, part, now())
+    try {
+      await appendRecords(cluster, connections, topic, part, now())
+    } catch (error) {
+      if (!isTooLarge(error)) throw error
+      if (part.length === 1) return sendShort(part[0]!, error)
+      const refused = await Promise.allSettled(part.map((each) => send([each])))
+      for (const each of refused) if (each.status === 'rejected') throw each.reason
+      return
+    }
     for (const { key, fingerprint } of part) if (fingerprint !== '') published.set(key, fingerprint)
+  }
+
+  /** The whole report is not sent again until it changes: the broker would refuse it every time. */
+  async function sendShort({ key, fingerprint, task }: Report, error: unknown): Promise<never> {
+    if (!task) throw error
+    published.set(key, fingerprint)
+    await appendRecords(cluster, connections, topic, [{ key, value: shortOf(task) }], now()).catch((failure: unknown) => {
+      if (!isTooLarge(failure)) published.delete(key)
+      throw failure
+    })
+    throw new Error(`the report ${key} is larger than ${topic} takes, and was sent without its partitions`, { cause: error })
   }
 
   function run(): Promise<void> {

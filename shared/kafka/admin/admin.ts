@@ -100,10 +100,12 @@ export async function ensureServiceTopics(
   names: { definitions: string; observed: string; fleet: string; ledger: string; logs: string },
   replicationFactor: number,
 ): Promise<void> {
+  // A report of a task of 512 partitions and 16 steps has nearly a megabyte.
+  const observed = { 'cleanup.policy': 'compact', 'segment.ms': '600000', 'max.message.bytes': String(4 << 20) }
   const compacted = { 'cleanup.policy': 'compact', 'max.message.bytes': String(16 << 20) }
   await ensureTopics(admin, [
     { topic: names.definitions, partitions: 1, replicationFactor, config: compacted },
-    { topic: names.observed, partitions: 1, replicationFactor, config: { 'cleanup.policy': 'compact', 'segment.ms': '600000' } },
+    { topic: names.observed, partitions: 1, replicationFactor, config: observed },
     { topic: names.fleet, partitions: 1, replicationFactor, config: compacted },
     { topic: names.ledger, partitions: 1, replicationFactor, config: compacted },
     { topic: names.logs, partitions: 1, replicationFactor, config: LOGS },
