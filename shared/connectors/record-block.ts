@@ -4,6 +4,7 @@
  */
 import { encodeHeaders } from '../kafka/protocol/record-batch.ts'
 import { refusalHeaders } from '../model/dead-letter-headers.ts'
+import { cutText, FAILURE_CHARACTERS_MAX } from '../model/text.ts'
 
 /**
  * `spans` holds six numbers per record: start and end of key, value and headers (encoded as in a Kafka record, count first). A start of -1
@@ -91,7 +92,10 @@ export function createBlockBuilder(bytesExpected = 1 << 20): BlockBuilder {
     },
     refuse(code, message, value) {
       const shown = value.subarray(0, REFUSED_VALUE_BYTES)
-      this.addRefused(shown.length > 0 ? shown : Buffer.from('\0'), encodeHeaders(refusalHeaders(code, message)))
+      this.addRefused(
+        shown.length > 0 ? shown : Buffer.from('\0'),
+        encodeHeaders(refusalHeaders(code, cutText(message, FAILURE_CHARACTERS_MAX))),
+      )
     },
     addRefused(value, headers) {
       this.add(null, value, headers)

@@ -7,9 +7,13 @@ import {
   type JobHeader,
   type DeadLetterHeader,
 } from '../../../shared/model/dead-letter-headers.ts'
+import { cutText, FAILURE_CHARACTERS_MAX } from '../../../shared/model/text.ts'
 import type { RecordFailure } from '../../../shared/smartmodule/host/spec.ts'
 import type { Origin } from './job-input.ts'
 import type { LaneChain, OutputBatch } from './messages.ts'
+
+/** Codes are short; one that came with a record's headers may be anything. */
+const CODE_CHARACTERS_MAX = 200
 
 export type DeadLetter = { record: KafkaRecord; bytes: number }
 
@@ -22,8 +26,9 @@ export function deadLetterRecord(record: KafkaRecord, failure: RecordFailure, sp
     '__connect.errors.partition': String(origin.partition),
     '__connect.errors.offset': String(origin.offset),
     '__connect.errors.stage': step || spec.rows === undefined ? 'TRANSFORMATION' : 'TASK_PUT',
-    '__connect.errors.exception.class.name': code,
-    '__connect.errors.exception.message': message,
+    '__connect.errors.exception.class.name': cutText(code, CODE_CHARACTERS_MAX),
+    // Within `dead_letter_headers_bytes`, whoever says it: the source, a codec, a step or the sink.
+    '__connect.errors.exception.message': cutText(message, FAILURE_CHARACTERS_MAX),
     'dps.pipeline': spec.pipelineId,
     'dps.revision': String(spec.revision),
     'dps.step': String(failure.step + 1),

@@ -254,7 +254,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
     openSection(kernel, section, 1, batch, 0)
     policies.begin()
     // A record whose call hung is not retried: every attempt would cost a lane.
-    const outcome = policies.judge(kernel.deltaOf(0), step, code, message.slice(0, 1024), code !== 'module_timeout')
+    const outcome = policies.judge(kernel.deltaOf(0), step, code, message, code !== 'module_timeout')
     policies.hand(output)
     countAlone(output.counts, step, outcome === 'skipped' ? COUNTER.skipped : COUNTER.failed)
   }

@@ -2,6 +2,7 @@
  * Decides what happens to a record that a step fails on, by the step's policy: dead letter, skip, retry, or the end of the pipeline.
  * Handles one batch at a time; the failures of a discarded run (bisecting) are discarded with it.
  */
+import { cutText, FAILURE_CHARACTERS_MAX } from '../../model/text.ts'
 import { ON_ERROR_DEFAULT, type OnError } from '../../model/policies.ts'
 import type { ChainOutput, ChainSpec, ReplayHints, RecordFailure } from './spec.ts'
 
@@ -37,9 +38,11 @@ export function createFailurePolicies(spec: ChainSpec) {
     hasPoison: (): boolean => hints !== undefined && hints.poison.length > 0,
     poisonAt: (delta: number) => hints?.poison.find(({ offset }) => offset === baseOffset + BigInt(delta)),
     /** Whether the record is skipped or fails; `isCanarys`: a canary had it. Throws RecordRefused under the policy `fail`. */
-    judge(delta: number, step: number, code: string, message: string, mayRetry = true, isCanarys = false): 'failed' | 'skipped' {
+    judge(delta: number, step: number, code: string, said: string, mayRetry = true, isCanarys = false): 'failed' | 'skipped' {
       const { policy, retries_max } = policyOf(step)
       if (policy === 'skip') return 'skipped'
+      // A database's error has the whole value that it refuses, and a batch has thousands of failures.
+      const message = cutText(said, FAILURE_CHARACTERS_MAX)
       const offset = baseOffset + BigInt(delta)
       if (policy === 'fail') {
         const name = spec.steps[step]?.name

@@ -1,0 +1,52 @@
+/** What a dead letter adds to its record stays within what its topic keeps for it, whatever says why the record failed. */
+import { describe, expect, it } from 'vitest'
+import { deadLetterRecord } from '../../services/processor/lane/dead-letter.ts'
+import { createBlockBuilder } from '../../shared/connectors/record-block.ts'
+import { refusalHeaders, splitDeadLetterHeaders } from '../../shared/model/dead-letter-headers.ts'
+import { LIMITS } from '../../shared/model/limits.ts'
+import { createFailurePolicies } from '../../shared/smartmodule/host/failure-policies.ts'
+import type { ChainOutput, ChainSpec } from '../../shared/smartmodule/host/spec.ts'
+import { BARE_CHAIN } from '../harness/chains.ts'
+
+const LONG = '€'.repeat(1 << 20)
+const ORIGIN = { topic: 't', partition: 0, offset: 0n, attempts: 0, redrives: 0, timestamp: 0n }
+const FAILURE = { delta: 0, step: 0, code: 'postgres_22P02', message: LONG, attempts: 1 }
+
+describe('a dead letter', () => {
+  it.each([
+    ['the sink', []],
+    ['the record’s own source', refusalHeaders('x'.repeat(1 << 20), LONG)],
+  ])('has bounded headers where %s says why', (_who, own) => {
+    const record = { offsetDelta: 0, timestampDelta: 0n, key: null, value: null, headers: own }
+    const { headers } = deadLetterRecord(record, FAILURE, BARE_CHAIN, ORIGIN, 0).record
+    const { added } = splitDeadLetterHeaders(headers)
+    expect(added['__connect.errors.exception.message']).toBe(`${'€'.repeat(1024)}…`)
+    const bytes = headers.slice(own.length).reduce((sum, [name, value]) => sum + name.length + value!.length, 0)
+    expect(bytes).toBeLessThan(LIMITS.dead_letter_headers_bytes)
+  })
+
+  it('is made of a failure whose message was cut when the record was judged, as is the reason of the policy fail', () => {
+    const policies = createFailurePolicies({ steps: [] } as unknown as ChainSpec)
+    policies.open(0, 0n, undefined)
+    policies.begin()
+    policies.judge(0, 0, 'postgres_22P02', LONG)
+    const output = { failures: [], retries: [] } as unknown as ChainOutput
+    policies.hand(output)
+    expect(output.failures[0]!.message).toBe(`${'€'.repeat(1024)}…`)
+    const strict = createFailurePolicies({ steps: [], on_error: { policy: 'fail' } } as unknown as ChainSpec)
+    let reason = ''
+    try {
+      strict.judge(0, 0, 'postgres_22P02', LONG)
+    } catch (error) {
+      reason = String(error)
+    }
+    expect(reason).toMatch(/^Error: the sink refused the record .*its policy is fail$/)
+    expect(reason.length).toBeLessThan(2000)
+  })
+
+  it('has a short reason where the source could not read the record', () => {
+    const builder = createBlockBuilder(1024)
+    builder.refuse('malformed_row', LONG, Buffer.from('x'))
+    expect(builder.take().bytes.length).toBeLessThan(4096)
+  })
+})
