@@ -41,10 +41,17 @@ export async function readDeadLettered(
   deadLettersFrom: bigint,
   range: Range,
 ): Promise<bigint[]> {
-  const end = (await cluster.offsets(letters, [deadLetterPartition], 'written')).get(deadLetterPartition) ?? 0n
+  const offsetAt = async (which: 'earliest' | 'written') =>
+    (await cluster.offsets(letters, [deadLetterPartition], which)).get(deadLetterPartition) ?? 0n
+  const end = await offsetAt('written')
+  /** Dead letters beyond the account's quotas are deleted, also those that a plan names: their records' failures are written again. */
+  const startAt = async (from: bigint): Promise<bigint> => {
+    const earliest = await offsetAt('earliest')
+    return earliest > from ? earliest : from
+  }
   const deadline = performance.now() + OPEN_MS
   const found: bigint[] = []
-  for (let position = deadLettersFrom; position < end;) {
+  for (let position = await startAt(deadLettersFrom); position < end;) {
     const answer = await fetchBatches(await connections.leader(letters.leaders[deadLetterPartition]!), {
       topicId: letters.topicId,
       partitions: [{ partition: deadLetterPartition, offset: position, bytesMax: FETCH_BYTES }],
@@ -53,6 +60,14 @@ export async function readDeadLettered(
       bytesMax: FETCH_BYTES,
     })
     const [part] = answer.partitions
+    if (part?.errorCode === KAFKA_ERRORS.offsetOutOfRange) {
+      const start = await startAt(position)
+      // Trimmed while it was being read.
+      if (start > position) {
+        position = start
+        continue
+      }
+    }
     if (answer.errorCode !== 0 || !part || part.errorCode !== 0) throw new KafkaError(part?.errorCode ?? answer.errorCode)
     const before = position
     const isAborted = createAbortedFilter(part.aborted)
