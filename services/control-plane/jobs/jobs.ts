@@ -13,7 +13,7 @@ import {
 import { runOfReport, type ObservedTask } from '../../../shared/model/observed.ts'
 import type { Queryable } from '../store/database.ts'
 import { settleJobDeadLetters } from '../store/dead-letters.ts'
-import { insertJob, listJobsOf, lockJob, NO_RECORDS, updateJob, type JobRow } from '../store/jobs.ts'
+import { insertJob, listJobsOf, lockJob, NO_RECORDS, updateJob, type JobRow, type ListedJob } from '../store/jobs.ts'
 import { deleteObserved, enqueueJob, lockPipeline, type PipelineRow } from '../store/pipelines.ts'
 import type { Deps } from '../deps.ts'
 import { withoutCanaries } from '../definitions/canary-of.ts'
@@ -46,7 +46,7 @@ export function jobDefinition(
 }
 
 /** Stores the job and queues it for the processors, in the caller's transaction. `commitJobStart` must have set its start before. */
-export async function storeJob(trx: Queryable, definition: PipelineDefinition & { job: JobInput }, total: number): Promise<JobRow> {
+export async function storeJob(trx: Queryable, definition: PipelineDefinition & { job: JobInput }, total: number): Promise<ListedJob> {
   const { job_id, kind } = definition.job
   // A pipeline that is being deleted gets no more jobs: its row stays locked until this job is stored.
   const pipeline = await lockPipeline(trx, definition.pipeline_id)
@@ -153,7 +153,7 @@ export async function settleJob(
 }
 
 /** Asks the job to stop; it is settled when its task reports that it has stopped. */
-export async function cancelJob(deps: Pick<Deps, 'db' | 'notifyPublisher'>, id: string): Promise<JobRow | undefined> {
+export async function cancelJob(deps: Pick<Deps, 'db' | 'notifyPublisher'>, id: string): Promise<ListedJob | undefined> {
   const row = await deps.db.transaction(async (trx) => {
     const locked = await lockJob(trx, id)
     if (!locked || isFinal(locked.status) || locked.status === 'cancelling') return locked
@@ -165,11 +165,11 @@ export async function cancelJob(deps: Pick<Deps, 'db' | 'notifyPublisher'>, id: 
 }
 
 /** Removes the definitions and groups of a pipeline's jobs, before the pipeline's row is deleted. */
-export async function removeJobsOf(deps: Pick<Deps, 'db' | 'withAdmin'>, pipelineId: string): Promise<void> {
-  const jobs = await listJobsOf(deps.db, pipelineId)
+export async function removeJobsOf(deps: Pick<Deps, 'db' | 'names' | 'withAdmin'>, pipelineId: string): Promise<void> {
+  const ids = await listJobsOf(deps.db, pipelineId)
   await deps.db.transaction(async (trx) => {
     if (!(await lockPipeline(trx, pipelineId))) return
-    for (const { id } of jobs) await enqueueJob(trx, id, null)
+    for (const id of ids) await enqueueJob(trx, id, null)
   })
-  for (const { definition } of jobs) await deps.withAdmin((admin) => removeGroup(admin, definition.group_id)).catch(() => {})
+  for (const id of ids) await deps.withAdmin((admin) => removeGroup(admin, deps.names.pipelineGroup(id))).catch(() => {})
 }

@@ -15,7 +15,7 @@ import {
   takeForJob,
   type DeadLetterPlace,
 } from '../store/dead-letters.ts'
-import type { JobRow } from '../store/jobs.ts'
+import type { ListedJob } from '../store/jobs.ts'
 import type { Queryable } from '../store/database.ts'
 import type { PipelineRow } from '../store/pipelines.ts'
 import type { z } from 'zod'
@@ -52,7 +52,7 @@ export async function redrive(
   deps: Pick<Deps, 'cluster' | 'db' | 'deadLetters' | 'names' | 'notifyPublisher' | 'withAdmin'>,
   pipeline: PipelineRow,
   { ids, filter, dry_run }: z.output<typeof RedriveRequest>,
-): Promise<{ count: number; job?: JobRow }> {
+): Promise<{ count: number; job?: ListedJob }> {
   const unknown = (ids ?? []).findIndex((id) => parseDeadLetterId(id) === undefined)
   if (unknown >= 0) throw invalidRequest([{ path: `/ids/${unknown}`, message: 'is not the id of a dead letter' }])
   await deps.deadLetters.catchUp(pipeline)
@@ -79,7 +79,7 @@ async function storeRedrive(
   jobId: string,
   layout: TopicLayout,
   { ids, found }: { ids: string[] | undefined; found: DeadLetterPlace[] },
-): Promise<{ count: number; job?: JobRow }> {
+): Promise<{ count: number; job?: ListedJob }> {
   return db.transaction(async (trx) => {
     // Another job may have taken some of them meanwhile.
     const taken = await lockPending(trx, pipeline.id, { ids: found.map(deadLetterId), redrivesMax: LIMITS.redrives_max })

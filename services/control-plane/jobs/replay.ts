@@ -2,7 +2,7 @@
 import type { ReplayRequest } from '../../../shared/api/jobs.ts'
 import { invalidRequest, type Detail } from '../service-error.ts'
 import { newId } from '../../../shared/model/ids.ts'
-import type { JobRow } from '../store/jobs.ts'
+import type { ListedJob } from '../store/jobs.ts'
 import type { PipelineRow } from '../store/pipelines.ts'
 import { findStream } from '../store/streams.ts'
 import type { z } from 'zod'
@@ -15,7 +15,7 @@ export async function replay(
   deps: Pick<Deps, 'cluster' | 'db' | 'names' | 'notifyPublisher'>,
   pipeline: PipelineRow,
   body: z.output<typeof ReplayRequest>,
-): Promise<JobRow> {
+): Promise<ListedJob> {
   const { cluster, db } = deps
   const { topic } = pipeline.definition.source
   const layout = await cluster.describeTopic(topic)

@@ -119,7 +119,7 @@ const DISPOSE_MS = 3_600_000
 /** Removes the jobs, the definition, the topics, the groups and, last, the row. The tasks were asked to stop before. */
 export async function takeDownPipeline(deps: PipelineDeps, pipeline: PipelineRow): Promise<void> {
   const { db, withAdmin, names, notifyPublisher } = deps
-  await removeJobsOf({ db, withAdmin }, pipeline.id)
+  await removeJobsOf({ db, names, withAdmin }, pipeline.id)
   await db.transaction(async (trx) => {
     const row = await lockPipeline(trx, pipeline.id)
     if (!row) return

@@ -3,7 +3,7 @@ import { streamConnector } from '../../../shared/connectors/stream/connector.ts'
 import { assertMayUse } from '../definitions/may-use.ts'
 import { cancelJobContract, getJobContract, listJobsContract, replayContract } from '../../../shared/api/jobs.ts'
 import { notFound, ServiceError } from '../service-error.ts'
-import { findJob, listJobs, type JobRow } from '../store/jobs.ts'
+import { findJob, listJobs, type ListedJob } from '../store/jobs.ts'
 import { cancelJob, isFinal } from '../jobs/jobs.ts'
 import { replay } from '../jobs/replay.ts'
 import { getPipeline } from './get-pipeline.ts'
@@ -22,7 +22,7 @@ export const showJob = ({
   records,
   created_at,
   updated_at,
-}: JobRow) => ({
+}: ListedJob) => ({
   id,
   job_id: id,
   pipeline_id,

@@ -25,6 +25,24 @@ export type JobRow = {
   updated_at: Date
 }
 
+const LISTED = [
+  'id',
+  'account_id',
+  'pipeline_id',
+  'name',
+  'kind',
+  'status',
+  'status_reason',
+  'revision',
+  'total',
+  'records',
+  'progress',
+  'created_at',
+  'updated_at',
+] as const
+/** A job as it is shown, without what it runs, which may be large. */
+export type ListedJob = Pick<JobRow, (typeof LISTED)[number]>
+
 /** Counters of a job that has not processed any records. */
 export const NO_RECORDS: Counters = { in: 0, out: 0, filtered: 0, skipped: 0, failed: 0, absorbed: 0, emitted: 0 }
 
@@ -32,16 +50,18 @@ export const NO_RECORDS: Counters = { in: 0, out: 0, filtered: 0, skipped: 0, fa
 export async function insertJob(
   db: Queryable,
   job: Pick<JobRow, 'id' | 'account_id' | 'pipeline_id' | 'kind' | 'revision' | 'definition'> & { total: number },
-): Promise<JobRow> {
+): Promise<ListedJob> {
   const [row] = await db('jobs')
     .insert({ ...job, name: job.kind, status: 'starting', definition: JSON.stringify(job.definition), records: JSON.stringify(NO_RECORDS) })
-    .returning('*')
+    .returning([...LISTED])
   return row
 }
 
 /** The account's job; undefined if there is none with this id. */
-export async function findJob(db: Queryable, accountId: string, id: string): Promise<JobRow | undefined> {
-  return withDefaults(await db('jobs').where({ account_id: accountId, id }).first())
+export async function findJob(db: Queryable, accountId: string, id: string): Promise<ListedJob | undefined> {
+  return db('jobs')
+    .where({ account_id: accountId, id })
+    .first(...LISTED)
 }
 
 /** The job, locked until the transaction ends; undefined if there is none with this id. */
@@ -50,29 +70,29 @@ export async function lockJob(db: Queryable, id: string): Promise<JobRow | undef
 }
 
 /** A page of the account's jobs, of one pipeline if `pipeline_id` is given. */
-export async function listJobs(db: Queryable, accountId: string, page: PageRequest & { pipeline_id?: string }): Promise<Page<JobRow>> {
-  const query = db('jobs').where({ account_id: accountId }).select('*')
+export async function listJobs(db: Queryable, accountId: string, page: PageRequest & { pipeline_id?: string }): Promise<Page<ListedJob>> {
+  const query = db('jobs')
+    .where({ account_id: accountId })
+    .select(...LISTED)
   if (page.pipeline_id !== undefined) void query.where({ pipeline_id: page.pipeline_id })
   return findPage(query, page)
 }
 
-/** All jobs of a pipeline. */
-export async function listJobsOf(db: Queryable, pipelineId: string): Promise<JobRow[]> {
-  const rows: JobRow[] = await db('jobs').where({ pipeline_id: pipelineId })
-  return readable(rows)
+/** Ids of all jobs of a pipeline. */
+export async function listJobsOf(db: Queryable, pipelineId: string): Promise<string[]> {
+  return db('jobs').where({ pipeline_id: pipelineId }).pluck('id')
 }
 
 const UNFINISHED = ['starting', 'running', 'cancelling']
 
-/** The jobs of a pipeline that have not ended. */
-export async function listUnfinishedJobsOf(db: Queryable, pipelineId: string): Promise<JobRow[]> {
-  const rows: JobRow[] = await db('jobs').where({ pipeline_id: pipelineId }).whereIn('status', UNFINISHED)
-  return readable(rows)
+/** Ids of the jobs of a pipeline that have not ended. */
+export async function listUnfinishedJobsOf(db: Queryable, pipelineId: string): Promise<string[]> {
+  return db('jobs').where({ pipeline_id: pipelineId }).whereIn('status', UNFINISHED).pluck('id')
 }
 
 /** The account's jobs that have not ended, have changed since, or are among `known`; these and then the newest first, at most 200. */
-export async function listMovingJobs(db: Queryable, accountId: string, known: readonly string[], since: Date): Promise<JobRow[]> {
-  const rows: JobRow[] = await db('jobs')
+export async function listMovingJobs(db: Queryable, accountId: string, known: readonly string[], since: Date): Promise<ListedJob[]> {
+  return db('jobs')
     .where({ account_id: accountId })
     .andWhere((which) =>
       which
@@ -82,17 +102,17 @@ export async function listMovingJobs(db: Queryable, accountId: string, known: re
     )
     .orderByRaw('id = ANY (?) DESC, created_at DESC', [[...known]])
     .limit(200)
-  return readable(rows)
+    .select(...LISTED)
 }
 
 /** Jobs that have not ended, at most 50: the next pass takes the rest. Those of suspended accounts stand still and are left out. */
-export async function listUnfinishedJobs(db: Queryable): Promise<JobRow[]> {
-  const rows: JobRow[] = await db('jobs')
+export async function listUnfinishedJobs(db: Queryable): Promise<ListedJob[]> {
+  return db('jobs')
     .whereIn('status', UNFINISHED)
     .whereNotIn('account_id', db('accounts').whereNotNull('suspended_for').select('id'))
     .orderBy('updated_at')
     .limit(50)
-  return readable(rows)
+    .select(...LISTED)
 }
 
 /** Jobs of suspended accounts, which go on when the suspension ends. */
@@ -109,11 +129,11 @@ export async function updateJob(
   db: Queryable,
   id: string,
   change: Partial<Pick<JobRow, 'status' | 'status_reason' | 'records' | 'progress'>>,
-): Promise<JobRow> {
+): Promise<ListedJob> {
   const { records, ...rest } = change
   const [row] = await db('jobs')
     .where({ id })
     .update({ ...rest, ...(records ? { records: JSON.stringify(records) } : {}), updated_at: db.fn.now() })
-    .returning('*')
+    .returning([...LISTED])
   return row
 }

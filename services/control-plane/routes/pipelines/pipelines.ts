@@ -138,7 +138,9 @@ export const deletePipelineOperation = operation(deletePipelineContract, async (
     await publishDefinition(trx, updated)
     return { row: updated, hadTasks: mayHaveRun(locked) }
   })
-  for (const { id } of await listUnfinishedJobsOf(deps.db, row.id)) await cancelJob(deps, id)
+  for (const id of await listUnfinishedJobsOf(deps.db, row.id))
+    // One whose definition can't be read any more goes with the pipeline.
+    await cancelJob(deps, id).catch((error: unknown) => deps.log.warn({ id, reason: reasonOf(error) }, 'a job was not cancelled'))
   deps.notifyPublisher()
   // Tasks and jobs finish their round first, so that what they deliver is accounted for.
   for (const deadline = Date.now() + DRAIN_WAIT_MS; Date.now() < deadline && !(await isDrained(deps.db, row, hadTasks));)

@@ -1,0 +1,34 @@
+/** Definitions are up to 1 MiB each: what needs none of one does not read it. */
+import { describe, expect, it } from 'vitest'
+import * as jobs from '../../services/control-plane/store/jobs.ts'
+import { isDrained } from '../../services/control-plane/reconciler/pipelines.ts'
+import { recordedDatabase } from '../harness/recorded-database.ts'
+
+const page = { page: 1, page_size: 100, sort: '-created_at', cursor: undefined }
+const READS = [
+  ['the jobs of a list', (db) => jobs.listJobs(db, 'acc_1', page)],
+  ['one job', (db) => jobs.findJob(db, 'acc_1', 'job_1')],
+  ['the jobs that an account’s listeners are told of', (db) => jobs.listMovingJobs(db, 'acc_1', [], new Date())],
+  ['the jobs that the reconciler settles', (db) => jobs.listUnfinishedJobs(db)],
+  ['whether a pipeline has jobs left', (db) => isDrained(db, 'pl_1')],
+  ['the jobs that go with a pipeline', (db) => jobs.listJobsOf(db, 'pl_1')],
+  ['a job that was changed', (db) => jobs.updateJob(db, 'job_1', { progress: 1 })],
+] satisfies [string, (db: ReturnType<typeof recordedDatabase>['db']) => Promise<unknown>][]
+
+describe('without its definition is read', () => {
+  it.each(READS)('%s', async (_what, read) => {
+    const { db, asked } = recordedDatabase((sql) => (sql.includes('count(*)') ? [{ count: '0' }] : []))
+    await read(db)
+    expect(asked).not.toEqual([])
+    for (const sql of asked.filter((each) => each.includes('"jobs"') && !each.includes('count(*)'))) {
+      expect(sql).not.toMatch(/"definition"|\*/)
+    }
+  })
+})
+
+describe('a pipeline with an unfinished job', () => {
+  it('is not drained, also where a later version has written the job', async () => {
+    const { db } = recordedDatabase((sql) => (sql.includes('"jobs"') ? [{ id: 'job_1', definition: { of: 'a later version' } }] : []))
+    expect(await isDrained(db, 'pl_1')).toBe(false)
+  })
+})
