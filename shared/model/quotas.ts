@@ -5,7 +5,7 @@ import type { AccountType } from './limits.ts'
 /** What is counted, and what it means. */
 export const QUOTA_NAMES = {
   pipelines: 'pipelines',
-  tasks: 'tasks of all pipelines together',
+  tasks: 'tasks of all pipelines together; a job that has not ended is one',
   streams: 'streams',
   partitions: 'partitions of all streams together',
   smartmodules: 'SmartModules',

@@ -66,6 +66,8 @@ describe('quotas', () => {
     await refused('tasks', 'POST', '/v1/pipelines', { ...pipeline, tasks: 2 })
     const id = await createPipeline(client, from.id, [], to.id, { autostart: false })
     await refused('tasks', 'PATCH', `/v1/pipelines/${id}`, { tasks: 2 })
+    await refused('tasks', 'POST', `/v1/pipelines/${id}/replay`, { from: 'earliest', to: 'latest' })
+    expect((await client.call<{ jobs: object[] }>('GET', '/v1/jobs')).body.jobs).toEqual([])
     await refused('pipelines', 'POST', '/v1/pipelines', pipeline)
     await client.call('POST', '/v1/secrets', { name: unique('s'), value: 'x' })
     await refused('secrets', 'POST', '/v1/secrets', { name: unique('s'), value: 'x' })

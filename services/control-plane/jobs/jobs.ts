@@ -14,6 +14,7 @@ import { runOfReport, type ObservedTask } from '../../../shared/model/observed.t
 import type { Queryable } from '../store/database.ts'
 import { settleJobDeadLetters } from '../store/dead-letters.ts'
 import { insertJob, listJobsOf, lockJob, NO_RECORDS, updateJob, type JobRow, type ListedJob } from '../store/jobs.ts'
+import { assertQuotas } from '../store/quotas.ts'
 import { deleteObserved, enqueueJob, lockPipeline, type PipelineRow } from '../store/pipelines.ts'
 import type { Deps } from '../deps.ts'
 import { withoutCanaries } from '../definitions/canary-of.ts'
@@ -51,6 +52,8 @@ export async function storeJob(trx: Queryable, definition: PipelineDefinition & 
   // A pipeline that is being deleted gets no more jobs: its row stays locked until this job is stored.
   const pipeline = await lockPipeline(trx, definition.pipeline_id)
   if (!pipeline || pipeline.status === 'deleting') throw notFound('the pipeline')
+  // The account's lock comes after the pipeline's, as in changes of pipelines.
+  await assertQuotas(trx, definition.account_id, { tasks: 1 })
   const row = await insertJob(trx, {
     id: job_id,
     account_id: definition.account_id,

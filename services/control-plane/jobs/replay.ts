@@ -1,6 +1,7 @@
 /** Replay: a bounded part of the pipeline's source becomes the input of a job. */
 import type { ReplayRequest } from '../../../shared/api/jobs.ts'
 import { invalidRequest, type Detail } from '../service-error.ts'
+import { removeGroup } from '../../../shared/kafka/admin/admin.ts'
 import { newId } from '../../../shared/model/ids.ts'
 import type { ListedJob } from '../store/jobs.ts'
 import type { PipelineRow } from '../store/pipelines.ts'
@@ -12,7 +13,7 @@ import { topicSinkOf } from '../definitions/resolve-endpoint.ts'
 import { resolvePlace } from '../definitions/stream-places.ts'
 
 export async function replay(
-  deps: Pick<Deps, 'cluster' | 'db' | 'names' | 'notifyPublisher'>,
+  deps: Pick<Deps, 'cluster' | 'db' | 'names' | 'notifyPublisher' | 'withAdmin'>,
   pipeline: PipelineRow,
   body: z.output<typeof ReplayRequest>,
 ): Promise<ListedJob> {
@@ -54,7 +55,9 @@ export async function replay(
     job,
   }
   await commitJobStart(deps, job.job_id, layout, new Map([...from].filter(([partition]) => ranges[String(partition)])))
-  const row = await db.transaction((trx) => storeJob(trx, definition, total))
+  const stored = db.transaction((trx) => storeJob(trx, definition, total))
+  // A job that is refused leaves no group behind.
+  await stored.catch(() => deps.withAdmin((admin) => removeGroup(admin, definition.group_id)).catch(() => {}))
   deps.notifyPublisher()
-  return row
+  return stored
 }

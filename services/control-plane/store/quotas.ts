@@ -11,16 +11,17 @@ export type CountedQuota = Exclude<
 >
 
 /**
- * What the account has of everything that is counted. Tasks are found in the definition's text, where only ids and the name precede them:
+ * What the account has of everything that is counted; a job that has not ended is a task. Those of pipelines are found in the definition's text, where only ids and the name precede them:
  * Postgres refuses to read inside of a definition that contains \\u0000.
  */
 export async function countUse(db: Queryable, accountId: string): Promise<Record<CountedQuota, number>> {
   const { rows } = await db.raw(
     `WITH own_pipelines AS (SELECT definition FROM pipelines WHERE account_id = :id AND status <> 'deleting'),
       own_streams AS (SELECT partitions FROM streams WHERE account_id = :id AND status <> 'deleting'),
+      own_jobs AS (SELECT id FROM jobs WHERE account_id = :id AND status IN ('starting', 'running', 'cancelling')),
       own_modules AS (SELECT id FROM smartmodules WHERE account_id = :id)
     SELECT (SELECT count(*) FROM own_pipelines) AS pipelines,
-      (SELECT coalesce(sum((regexp_match(definition::text, '"tasks": *([0-9]+)'))[1]::int), 0) FROM own_pipelines) AS tasks,
+      (SELECT coalesce(sum((regexp_match(definition::text, '"tasks": *([0-9]+)'))[1]::int), 0) FROM own_pipelines) + (SELECT count(*) FROM own_jobs) AS tasks,
       (SELECT count(*) FROM own_streams) AS streams,
       (SELECT coalesce(sum(partitions), 0) FROM own_streams) AS partitions,
       (SELECT count(*) FROM own_modules) AS smartmodules,

@@ -9,7 +9,7 @@ export type Account = {
   requests_per_minute: number
   quotas: {
     /** pipelines */ pipelines: Quota
-    /** tasks of all pipelines together */ tasks: Quota
+    /** tasks of all pipelines together; a job that has not ended is one */ tasks: Quota
     /** streams */ streams: Quota
     /** partitions of all streams together */ partitions: Quota
     /** SmartModules */ smartmodules: Quota
