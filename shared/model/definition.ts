@@ -28,6 +28,15 @@ export type Compression = (typeof COMPRESSIONS)[number]
 /** What to do when the topic no longer holds the position of a partition. */
 export const LOST_POSITION_POLICIES = ['fail', 'earliest'] as const
 
+/**
+ * A config as it is stored. What is in it was checked when it was given: looking at each of its members again would take longer than parsing
+ * the JSON, whenever a definition is read.
+ */
+const StoredConfig = z.custom<Record<string, unknown>>(
+  (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+  'must be an object',
+)
+
 /** A pinned version of a SmartModule, and its config. */
 const PinnedVersion = z.object({
   version: z.string(),
@@ -36,7 +45,7 @@ const PinnedVersion = z.object({
   extism_function: z.enum(['filter', 'filter_map', 'array_map', 'map', 'process']).optional(),
   input_format: z.string(),
   output_format: z.string(),
-  config: z.record(z.string(), z.unknown()),
+  config: StoredConfig,
   /** Hosts that a plug-in may send requests to. */
   allowed_hosts: z.array(z.string()).optional(),
 })
@@ -72,7 +81,7 @@ export const JobInput = z.object({
 export type JobInput = z.infer<typeof JobInput>
 
 /** A connector other than `stream`, with the account's config, which holds the names of secrets and not their values. */
-const ExternalEndpoint = z.object({ kind: z.literal('connector'), connector_id: z.string(), config: z.record(z.string(), z.unknown()) })
+const ExternalEndpoint = z.object({ kind: z.literal('connector'), connector_id: z.string(), config: StoredConfig })
 
 /** Older definitions hold the schema's text only. */
 const StoredSchema = z.union([SchemaText, z.string().transform((text): SchemaText => ({ text, references: [] }))])

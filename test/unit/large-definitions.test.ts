@@ -1,5 +1,6 @@
 /** Definitions are up to 1 MiB each: what needs none of one does not read it. */
 import { describe, expect, it } from 'vitest'
+import { PipelineDefinition } from '../../shared/model/definition.ts'
 import * as jobs from '../../services/control-plane/store/jobs.ts'
 import { isDrained } from '../../services/control-plane/reconciler/pipelines.ts'
 import { recordedDatabase } from '../harness/recorded-database.ts'
@@ -30,5 +31,37 @@ describe('a pipeline with an unfinished job', () => {
   it('is not drained, also where a later version has written the job', async () => {
     const { db } = recordedDatabase((sql) => (sql.includes('"jobs"') ? [{ id: 'job_1', definition: { of: 'a later version' } }] : []))
     expect(await isDrained(db, 'pl_1')).toBe(false)
+  })
+})
+
+describe('a stored config', () => {
+  const member = () => {
+    throw new Error('a member was looked at')
+  }
+  const step = { module_id: 'm', name: 'n', version: '1', sha256: 'x', kind: 'batch', input_format: 'json', output_format: 'json' }
+  const endpoint = { kind: 'connector', connector_id: 'c' }
+  const definition = (config: unknown) => ({
+    pipeline_id: 'pl_1',
+    account_id: 'acc_1',
+    name: 'n',
+    revision: 1,
+    attempt: 1,
+    desired: 'running',
+    tasks: 1,
+    source: { ...endpoint, topic: 't', config },
+    sink: { ...endpoint, config },
+    dead_letter_topic: 'd',
+    dead_letter_bytes_max: 1,
+    group_id: 'g',
+    steps: [{ ...step, config, canary: { ...step, config, share: 0.5, max_failing: 0 } }],
+  })
+
+  it('is not walked when a definition is read', () => {
+    const config = Object.defineProperty({}, 'a', { enumerable: true, get: member })
+    expect(PipelineDefinition.safeParse(definition(config)).error?.issues).toBeUndefined()
+  })
+
+  it.each([[[]], [null], ['text'], [undefined]])('must be an object, not %j', (config) => {
+    expect(PipelineDefinition.safeParse(definition(config)).success).toBe(false)
   })
 })
