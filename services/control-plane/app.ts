@@ -28,7 +28,7 @@ import { serveSignIn } from './sign-in/serve-sign-in.ts'
 import { assertTarget } from './raw-requests.ts'
 import { openSseClients } from './sse/sse-clients.ts'
 import { createBodyRoom } from './ingest/body-room.ts'
-import { createBodyReads, ingest } from './ingest/ingest.ts'
+import { createBodyReads, createPushables, ingest } from './ingest/ingest.ts'
 import { createAudit, isAudited, type SignInAudit } from './middleware/audit.ts'
 import { createAuthenticate } from './middleware/authenticate.ts'
 import { createClientAddress } from './middleware/client-address.ts'
@@ -81,7 +81,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
   const audit = createAudit(deps, OPERATIONS)
   const large = createFewAtOnce()
   const bodies = createBodyReader()
-  const pushes = { bodies: createBodyReads(), room: createBodyRoom() }
+  const pushes = { bodies: createBodyReads(), room: createBodyRoom(), find: createPushables(deps, options.now) }
   const unsent = createUnsentAnswers()
   const bulky = createFewAtOnce(PAGES_AT_ONCE)
   const listeners = openSseClients(authenticate, deps.log)
@@ -190,7 +190,11 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
 
 type PublicOptions = {
   limits: ReturnType<typeof createRateLimit>
-  pushes: { bodies: ReturnType<typeof createBodyReads>; room: ReturnType<typeof createBodyRoom> }
+  pushes: {
+    bodies: ReturnType<typeof createBodyReads>
+    room: ReturnType<typeof createBodyRoom>
+    find: ReturnType<typeof createPushables>
+  }
   addressOf(ctx: Context): string
   guardedFor(ctx: Context): <T>(key: string, work: () => Promise<T>) => Promise<T>
   provider: Provider | undefined
@@ -220,7 +224,7 @@ function servePublic(router: Router, prefix: string, deps: Deps, options: Public
     // Of pipelines that there are not a sender can name any number, and each key stays in Redis for a minute.
     const unknown = `- ${addressOf(ctx)}`
     const sender = isIdOf('pipeline', id) ? `${id} ${addressOf(ctx)}` : unknown
-    const reply = await ingest(deps, ctx, id, {
+    const reply = await ingest(deps, ctx, () => pushes.find(id), {
       assertFewFailed: () => limits.assertFewFailed('signature', sender),
       room: pushes.room.during,
       body: (account, read) => pushes.bodies.run(`${account} ${addressOf(ctx)}`, read),

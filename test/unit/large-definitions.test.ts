@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { PipelineDefinition } from '../../shared/model/definition.ts'
 import * as jobs from '../../services/control-plane/store/jobs.ts'
 import { isDrained } from '../../services/control-plane/reconciler/pipelines.ts'
+import { createPushables } from '../../services/control-plane/ingest/ingest.ts'
+import { isPipelineKept } from '../../services/control-plane/store/pipelines.ts'
 import { recordedDatabase } from '../harness/recorded-database.ts'
 
 const page = { page: 1, page_size: 100, sort: '-created_at', cursor: undefined }
@@ -34,6 +36,21 @@ describe('a pipeline with an unfinished job', () => {
   })
 })
 
+const DEFINITION = {
+  pipeline_id: 'pl_1',
+  account_id: 'acc_1',
+  name: 'n',
+  revision: 1,
+  attempt: 1,
+  desired: 'running',
+  tasks: 1,
+  sink: { kind: 'connector', connector_id: 'c', config: {} },
+  dead_letter_topic: 'd',
+  dead_letter_bytes_max: 1,
+  group_id: 'g',
+  steps: [] as object[],
+}
+
 describe('a stored config', () => {
   const member = () => {
     throw new Error('a member was looked at')
@@ -41,18 +58,9 @@ describe('a stored config', () => {
   const step = { module_id: 'm', name: 'n', version: '1', sha256: 'x', kind: 'batch', input_format: 'json', output_format: 'json' }
   const endpoint = { kind: 'connector', connector_id: 'c' }
   const definition = (config: unknown) => ({
-    pipeline_id: 'pl_1',
-    account_id: 'acc_1',
-    name: 'n',
-    revision: 1,
-    attempt: 1,
-    desired: 'running',
-    tasks: 1,
+    ...DEFINITION,
     source: { ...endpoint, topic: 't', config },
     sink: { ...endpoint, config },
-    dead_letter_topic: 'd',
-    dead_letter_bytes_max: 1,
-    group_id: 'g',
     steps: [{ ...step, config, canary: { ...step, config, share: 0.5, max_failing: 0 } }],
   })
 
@@ -63,5 +71,43 @@ describe('a stored config', () => {
 
   it.each([[[]], [null], ['text'], [undefined]])('must be an object, not %j', (config) => {
     expect(PipelineDefinition.safeParse(definition(config)).success).toBe(false)
+  })
+})
+
+describe('pushes', () => {
+  const row = {
+    id: 'pl_1',
+    account_id: 'acc_1',
+    status: 'running',
+    definition: {
+      ...DEFINITION,
+      source: { kind: 'connector', connector_id: 'conn_webhook', topic: 't', config: { secret: { $secret: 's' } } },
+    },
+  }
+
+  it('read the definition of a pipeline, or that there is none, once in two seconds', async () => {
+    let now = 0
+    const { db, asked } = recordedDatabase((_sql, bindings) => (bindings.includes('pl_1') ? [row] : []))
+    const find = createPushables({ db }, () => now)
+    for (let count = 0; count < 5; count++) {
+      expect(await find('pl_1')).toMatchObject({ id: 'pl_1', account_id: 'acc_1', topic: 't' })
+      expect(await find('pl_2')).toBeUndefined()
+    }
+    expect(asked).toHaveLength(2)
+    now = 2001
+    await find('pl_1')
+    expect(asked).toHaveLength(3)
+  })
+
+  it('ask for no pipeline whose id can be none', async () => {
+    const { db, asked } = recordedDatabase(() => [])
+    const find = createPushables({ db }, () => 0)
+    expect([await find('\0'), await find('p'.repeat(1000)), asked.length]).toEqual([undefined, undefined, 0])
+  })
+
+  it('look without the definition whether the pipeline is still kept', async () => {
+    const { db, asked } = recordedDatabase((_sql, bindings) => (bindings.includes('pl_1') ? [{ id: 'pl_1' }] : []))
+    expect([await isPipelineKept(db, 'pl_1'), await isPipelineKept(db, 'pl_2')]).toEqual([true, false])
+    for (const sql of asked) expect(sql).not.toMatch(/"definition"|\*/)
   })
 })

@@ -9,12 +9,13 @@ import { isIdOf } from '../../../shared/model/ids.ts'
 import { ownerOf } from '../../../shared/secrets/envelope.ts'
 import { findAccount } from '../store/accounts.ts'
 import { quotasOfAccount } from '../store/quotas.ts'
-import { findAnyPipeline } from '../store/pipelines.ts'
+import { findAnyPipeline, isPipelineKept } from '../store/pipelines.ts'
 import { findSecretByName } from '../store/secrets.ts'
 import { encodeHeaders } from '../../../shared/kafka/protocol/record-batch.ts'
 import { invalidCredentials } from '../credentials.ts'
 import type { KeyedWrite, Deps, Reply } from '../deps.ts'
 import { assertActive } from '../middleware/authenticate.ts'
+import { createMomentCache } from '../moment-cache.ts'
 import { withIdempotency } from '../middleware/idempotency.ts'
 import { UNPACED } from '../pacing.ts'
 import { withDeadline } from '../with-deadline.ts'
@@ -83,33 +84,41 @@ function keptHeaders(ctx: Context, { keep_headers }: WebhookConfig): Buffer | un
   return kept.length === 0 ? undefined : encodeHeaders(kept)
 }
 
+/** What a push needs of its pipeline. */
+export type Pushable = { id: string; account_id: string; topic: string; config: WebhookConfig }
+
 /** The pipeline, which has this connector as its source; undefined for any other. */
-async function pushable(deps: Pick<Deps, 'db'>, pipelineId: string) {
-  const row = isIdOf('pipeline', pipelineId) ? await findAnyPipeline(deps.db, pipelineId) : undefined
+async function findPushable({ db }: Pick<Deps, 'db'>, pipelineId: string): Promise<Pushable | undefined> {
+  const row = await findAnyPipeline(db, pipelineId)
   const source = row?.definition.source
   if (!row || source?.kind !== 'connector' || source.connector_id !== webhookConnector.id || row.status === 'deleting') return undefined
-  return { row, config: WebhookConfig.parse(source.config) }
+  return { id: row.id, account_id: row.account_id, topic: source.topic, config: WebhookConfig.parse(source.config) }
 }
 
-type Pushable = NonNullable<Awaited<ReturnType<typeof pushable>>>
+/** Pipelines by id, and that there is none, for a moment: definitions are large, and a sender who knows an id asks for one before any limit. */
+export function createPushables(deps: Pick<Deps, 'db'>, now: () => number): (pipelineId: string) => Promise<Pushable | undefined> {
+  const found = createMomentCache((id) => findPushable(deps, id), now)
+  return async (id) => (isIdOf('pipeline', id) ? found.get(id) : undefined)
+}
 
 /** The request's body, and the account that it is signed for. Throws 401 where it is not. */
 async function authenticated(
   deps: Pick<Deps, 'db' | 'secretBox'>,
   ctx: Context,
-  { row, config }: Pushable,
+  { id, account_id, config }: Pushable,
   limits: IngestLimits,
   place: BodyPlace,
 ) {
   // It holds its place until it is known to be signed.
-  return limits.body(row.account_id, async () => {
+  return limits.body(account_id, async () => {
     // A body may come as slowly as its sender likes, so it is no part of the attempt.
     const body = await readBytes(ctx, place)
     return limits.signed(async () => {
-      const secrets = await secretsOf(deps, row.account_id, config)
+      const secrets = await secretsOf(deps, account_id, config)
       if (!isSigned(body, (name) => ctx.get(name), config, secrets, Date.now())) throw refused()
-      const account = await findAccount(deps.db, row.account_id)
-      if (!account) throw refused()
+      const account = await findAccount(deps.db, account_id)
+      // It may be on its way out since it was found.
+      if (!account || !(await isPipelineKept(deps.db, id))) throw refused()
       return { body, account }
     })
   })
@@ -135,18 +144,23 @@ const PACED_BYTES_MIN = 64 << 10
 type IngestDeps = Pick<Deps, 'credentials' | 'db' | 'secretBox' | 'streamData' | 'pushPacer'>
 
 /** Throws 401 for a request that is not signed, and 429 before its body is read when its sender had too many of these. */
-export async function ingest(deps: IngestDeps, ctx: Context, pipelineId: string, limits: IngestLimits): Promise<Reply> {
+export async function ingest(
+  deps: IngestDeps,
+  ctx: Context,
+  find: () => Promise<Pushable | undefined>,
+  limits: IngestLimits,
+): Promise<Reply> {
   await limits.assertFewFailed()
-  const found = await pushable(deps, pipelineId)
+  const found = await find()
   if (!found)
     return limits.unknown<never>(() => {
       throw refused()
     })
-  return limits.room(found.row.account_id, (place) => pushed(deps, ctx, found, limits, place))
+  return limits.room(found.account_id, (place) => pushed(deps, ctx, found, limits, place))
 }
 
 async function pushed(deps: IngestDeps, ctx: Context, found: Pushable, limits: IngestLimits, place: BodyPlace): Promise<Reply> {
-  const { row, config } = found
+  const { config } = found
   const { body, account } = await authenticated(deps, ctx, found, limits, place)
   assertActive(account)
   await limits.pushed(account.id, quotasOfAccount(account).pushed_requests_per_second)
@@ -157,8 +171,8 @@ async function pushed(deps: IngestDeps, ctx: Context, found: Pushable, limits: I
   const challenge = config.scheme === 'slack' ? challengeIn(records) : undefined
   if (challenge !== undefined) return { status: 200, body: { challenge } }
   const target = {
-    id: row.id,
-    topic: row.definition.source.topic,
+    id: found.id,
+    topic: found.topic,
     key_field: config.key ?? null,
   }
   const write = async (keyed?: KeyedWrite): Promise<Reply> => {
@@ -166,9 +180,9 @@ async function pushed(deps: IngestDeps, ctx: Context, found: Pushable, limits: I
     return { status: 202, body: { records: records.spans.length / 2 } }
   }
   // A sender may use the same id for several pipelines.
-  const message = config.scheme === 'standard' ? `${row.id}/${ctx.get('webhook-id')}` : ''
+  const message = config.scheme === 'standard' ? `${found.id}/${ctx.get('webhook-id')}` : ''
   const key = ctx.get('Idempotency-Key') || message
   if (key === '') return write()
-  const request = { accountId: row.account_id, key, operationId: 'ingest', path: `/ingest/${row.id}`, body: body.toString('base64') }
+  const request = { accountId: found.account_id, key, operationId: 'ingest', path: `/ingest/${found.id}`, body: body.toString('base64') }
   return withIdempotency(deps, request, write)
 }

@@ -7,10 +7,9 @@ import { findSession, type ActiveSession } from '../store/members.ts'
 import { assertOwnPage, sessionToken } from '../sessions.ts'
 import { invalidCredentials, type Credentials } from '../credentials.ts'
 import type { Caller } from '../deps.ts'
+import { createMomentCache } from '../moment-cache.ts'
 import { ServiceError } from '../service-error.ts'
 
-const CACHE_MS = 2000
-const CACHE_ENTRIES_MAX = 10_000
 const BEARER = /^Bearer ([\w-]+\.[\w-]+\.[\w-]*)$/i
 
 export type Authenticate = (ctx: Context) => Promise<Caller>
@@ -20,25 +19,9 @@ export function assertActive({ suspended_for }: Pick<ActiveKey, 'suspended_for'>
   if (suspended_for !== null) throw new ServiceError('account_suspended', `the account is suspended: ${suspended_for}`)
 }
 
-/** Remembers what was found for a moment; a failed look-up is not remembered. */
-function createCache<T>(find: (id: string) => Promise<T>, now: () => number): { get(id: string): Promise<T> } {
-  const cache = new Map<string, { found: Promise<T>; until: number }>()
-  return {
-    get(id) {
-      const known = cache.get(id)
-      if (known && known.until > now()) return known.found
-      if (cache.size >= CACHE_ENTRIES_MAX) cache.clear()
-      const found = find(id)
-      cache.set(id, { found, until: now() + CACHE_MS })
-      found.catch(() => cache.delete(id))
-      return found
-    },
-  }
-}
-
 export function createAuthenticate(db: Database, credentials: Credentials, now: () => number): Authenticate {
-  const keys = createCache((id) => findActiveKey(db, id), now)
-  const sessions = createCache((hash) => findSession(db, Buffer.from(hash, 'hex')), now)
+  const keys = createMomentCache((id) => findActiveKey(db, id), now)
+  const sessions = createMomentCache((hash) => findSession(db, Buffer.from(hash, 'hex')), now)
 
   async function withSession(ctx: Context, token: string): Promise<Caller> {
     const tokenHash = credentials.hashOf(token)

@@ -138,7 +138,12 @@ export async function requestOf(db: Queryable, id: string): Promise<unknown> {
   return row?.request
 }
 
-/** The pipeline, of any account and in any status: for requests that carry a signature instead of a token. */
+/** Whether the pipeline is there and stays: its definition may be large, and is not read. */
+export async function isPipelineKept(db: Queryable, id: string): Promise<boolean> {
+  return (await db('pipelines').where({ id }).whereNot('status', 'deleting').first('id')) !== undefined
+}
+
+/** The pipeline, of any account and in any status. */
 export async function findAnyPipeline(db: Queryable, id: string): Promise<PipelineRow | undefined> {
   return withDefaults(await db('pipelines').where({ id }).first())
 }

@@ -4,7 +4,7 @@ import { getLogsContract, type LogsQuery, type PipelineLog } from '../../../../s
 import type { Listener } from '../../../../shared/api/operation.ts'
 import { LOG_LEVELS } from '../../../../shared/model/telemetry.ts'
 import type { Line, LogBook } from '../../logs/log-book.ts'
-import { findPipeline } from '../../store/pipelines.ts'
+import { isPipelineKept } from '../../store/pipelines.ts'
 import { withDeadline } from '../../with-deadline.ts'
 import { getPipeline } from '../get-pipeline.ts'
 import { operation } from '../operation.ts'
@@ -73,11 +73,7 @@ export const getLogs = operation(getLogsContract, async (deps, caller, { params,
   await withDeadline(deps.logsRead, 'reading the logs', START_MS)
   if (query.follow === 'true') {
     // While Postgres is away, nothing is known to be gone.
-    const exists = () =>
-      findPipeline(deps.db, caller.accountId, id).then(
-        (row) => row !== undefined,
-        () => true,
-      )
+    const exists = () => isPipelineKept(deps.db, id).catch(() => true)
     return { status: 200, events: follow(deps.logs, id, query, exists) }
   }
   const found = deps.logs.linesOf(id).filter((line) => isWanted(line, query))

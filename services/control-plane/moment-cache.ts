@@ -1,0 +1,22 @@
+/** What was found is remembered for two seconds: so that a change holds within seconds, and requests in quick succession look once. */
+
+const CACHE_MS = 2000
+const CACHE_ENTRIES_MAX = 10_000
+
+export type MomentCache<T> = { get(id: string): Promise<T> }
+
+/** Remembers what was found for a moment; a failed look-up is not remembered. */
+export function createMomentCache<T>(find: (id: string) => Promise<T>, now: () => number): MomentCache<T> {
+  const cache = new Map<string, { found: Promise<T>; until: number }>()
+  return {
+    get(id) {
+      const known = cache.get(id)
+      if (known && known.until > now()) return known.found
+      if (cache.size >= CACHE_ENTRIES_MAX) cache.clear()
+      const found = find(id)
+      cache.set(id, { found, until: now() + CACHE_MS })
+      found.catch(() => cache.delete(id))
+      return found
+    },
+  }
+}
