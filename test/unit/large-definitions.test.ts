@@ -4,7 +4,9 @@ import { PipelineDefinition } from '../../shared/model/definition.ts'
 import * as jobs from '../../services/control-plane/store/jobs.ts'
 import { isDrained } from '../../services/control-plane/reconciler/pipelines.ts'
 import { createPushables } from '../../services/control-plane/ingest/ingest.ts'
-import { isPipelineKept } from '../../services/control-plane/store/pipelines.ts'
+import type { Deps } from '../../services/control-plane/deps.ts'
+import { createIntakeTrimmer } from '../../services/control-plane/reconciler/trim-intakes.ts'
+import * as pipelines from '../../services/control-plane/store/pipelines.ts'
 import { recordedDatabase } from '../harness/recorded-database.ts'
 
 const page = { page: 1, page_size: 100, sort: '-created_at', cursor: undefined }
@@ -107,7 +109,33 @@ describe('pushes', () => {
 
   it('look without the definition whether the pipeline is still kept', async () => {
     const { db, asked } = recordedDatabase((_sql, bindings) => (bindings.includes('pl_1') ? [{ id: 'pl_1' }] : []))
-    expect([await isPipelineKept(db, 'pl_1'), await isPipelineKept(db, 'pl_2')]).toEqual([true, false])
+    expect([await pipelines.isPipelineKept(db, 'pl_1'), await pipelines.isPipelineKept(db, 'pl_2')]).toEqual([true, false])
     for (const sql of asked) expect(sql).not.toMatch(/"definition"|\*/)
+  })
+})
+
+describe('upkeep over the pipelines of all accounts', () => {
+  it.each([
+    ['of those that stand still', pipelines.listIdlePipelines],
+    ['of those that may have an intake topic', pipelines.listPerhapsSourced],
+    ['of the jobs of suspended accounts', jobs.listSuspendedJobs],
+  ])('lists ids alone: %s', async (_what, list) => {
+    const { db, asked } = recordedDatabase(() => [])
+    await list(db)
+    expect(asked).toHaveLength(1)
+    expect(asked[0]).toMatch(/^select "(id|pipeline_id)"(, "pipeline_id")? from/)
+  })
+
+  it('reads one definition after the other, and goes on after one that can’t be read', async () => {
+    const topics: string[] = []
+    const { db } = recordedDatabase((sql, bindings) => {
+      if (sql.includes('LIKE')) return [{ id: 'pl_1' }, { id: 'pl_2' }, { id: 'pl_3' }]
+      const source = { kind: 'connector', connector_id: 'c', topic: String(bindings[0]), config: {} }
+      return [{ id: bindings[0], definition: bindings[0] === 'pl_1' ? { of: 'a later version' } : { ...DEFINITION, source } }]
+    })
+    const cluster = { describeTopic: async (topic: string) => void topics.push(topic) } as unknown as Deps['cluster']
+    const log = { debug: () => {} } as unknown as Deps['log']
+    await createIntakeTrimmer({ db, cluster, withAdmin: () => Promise.reject(new Error('no topic is there')), log })(Date.now())
+    expect(topics).toEqual(['pl_2', 'pl_3'])
   })
 })

@@ -4,12 +4,15 @@
  */
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { hasMembers } from '../../../shared/kafka/admin/admin.ts'
-import { listSuspendedJobs } from '../store/jobs.ts'
+import { listSuspendedJobs, lockJob } from '../store/jobs.ts'
 import { listIdlePipelines, lockPipeline } from '../store/pipelines.ts'
 import type { Deps } from '../deps.ts'
 import { oncePerInterval } from './once-per-interval.ts'
 
 const EVERY_MS = 12 * 3_600_000
+
+/** A pipeline, or a job of one. Definitions are read one at a time: those of all accounts together may be gigabytes. */
+type Run = { id: string; pipeline_id: string }
 
 export async function keepOffset(
   { cluster, withAdmin }: Pick<Deps, 'cluster' | 'withAdmin'>,
@@ -29,15 +32,18 @@ export async function keepOffset(
 export const createOffsetKeeper = ({ db, cluster, withAdmin, names, log }: Pick<Deps, 'db' | 'cluster' | 'withAdmin' | 'names' | 'log'>) =>
   oncePerInterval(
     EVERY_MS,
-    async () => [...(await listIdlePipelines(db)), ...(await listSuspendedJobs(db))],
-    ({ id, definition }) =>
+    async (): Promise<Run[]> => [...(await listIdlePipelines(db)).map((id) => ({ id, pipeline_id: id })), ...(await listSuspendedJobs(db))],
+    ({ id, pipeline_id }) =>
       db
         .transaction(async (trx) => {
           // The lock keeps `POST …/offsets` out between the read and the commit.
-          await lockPipeline(trx, definition.pipeline_id)
-          await keepOffset({ cluster, withAdmin }, definition.group_id, definition.source.topic)
-          if (definition.source.kind === 'connector')
-            await keepOffset({ cluster, withAdmin }, names.intakeGroup(id), definition.source.topic)
+          const pipeline = await lockPipeline(trx, pipeline_id)
+          const run = id === pipeline_id ? pipeline : await lockJob(trx, id)
+          if (!run) return
+          const { definition } = run
+          const kept = { cluster, withAdmin }
+          await keepOffset(kept, definition.group_id, definition.source.topic)
+          if (definition.source.kind === 'connector') await keepOffset(kept, names.intakeGroup(id), definition.source.topic)
         })
         .catch((error: unknown) => log.debug({ id, reason: reasonOf(error) }, 'offsets were not committed again')),
   )

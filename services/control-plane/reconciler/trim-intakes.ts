@@ -3,7 +3,7 @@
  * deleted here, once an hour.
  */
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
-import { listSourcedPipelines } from '../store/pipelines.ts'
+import { findAnyPipeline, listPerhapsSourced } from '../store/pipelines.ts'
 import type { Deps } from '../deps.ts'
 import { oncePerInterval } from './once-per-interval.ts'
 
@@ -11,15 +11,20 @@ const EVERY_MS = 3_600_000
 const KEPT_MS = 7 * 24 * 3_600_000
 
 /** What the reconciler calls on every pass; it does its work once an hour. */
-export const createIntakeTrimmer = ({ db, cluster, withAdmin, log }: Pick<Deps, 'db' | 'cluster' | 'withAdmin' | 'log'>) =>
-  oncePerInterval(
+export function createIntakeTrimmer({ db, cluster, withAdmin, log }: Pick<Deps, 'db' | 'cluster' | 'withAdmin' | 'log'>) {
+  // Definitions are read one at a time: those of all accounts together may be gigabytes.
+  async function trimIntakeOf(id: string, nowMs: number): Promise<void> {
+    const definition = (await findAnyPipeline(db, id))?.definition
+    if (definition?.source.kind !== 'connector') return
+    await trimIntake({ cluster, withAdmin }, definition.group_id, definition.source.topic, nowMs - KEPT_MS)
+  }
+  return oncePerInterval(
     EVERY_MS,
-    () => listSourcedPipelines(db),
-    ({ id, definition }, nowMs) =>
-      trimIntake({ cluster, withAdmin }, definition.group_id, definition.source.topic, nowMs - KEPT_MS).catch((error: unknown) =>
-        log.debug({ id, reason: reasonOf(error) }, 'an intake topic was not trimmed'),
-      ),
+    () => listPerhapsSourced(db),
+    (id, nowMs) =>
+      trimIntakeOf(id, nowMs).catch((error: unknown) => log.debug({ id, reason: reasonOf(error) }, 'an intake topic was not trimmed')),
   )
+}
 
 /** Deletes records that are committed and older than a time. */
 export async function trimIntake(

@@ -3,7 +3,7 @@ import type { JobStatus } from '../../../shared/api/jobs.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { Counters } from '../../../shared/model/observed.ts'
 import type { Queryable } from './database.ts'
-import { readable, withDefaults } from './pipelines.ts'
+import { withDefaults } from './pipelines.ts'
 import { findPage, type Page, type PageRequest } from './paging.ts'
 
 /** A row of `jobs`. */
@@ -116,12 +116,11 @@ export async function listUnfinishedJobs(db: Queryable): Promise<ListedJob[]> {
 }
 
 /** Jobs of suspended accounts, which go on when the suspension ends. */
-export async function listSuspendedJobs(db: Queryable): Promise<Pick<JobRow, 'id' | 'definition'>[]> {
-  const rows: Pick<JobRow, 'id' | 'definition'>[] = await db('jobs')
+export async function listSuspendedJobs(db: Queryable): Promise<Pick<JobRow, 'id' | 'pipeline_id'>[]> {
+  return db('jobs')
     .whereIn('status', UNFINISHED)
     .whereIn('account_id', db('accounts').whereNotNull('suspended_for').select('id'))
-    .select('id', 'definition')
-  return readable(rows)
+    .select('id', 'pipeline_id')
 }
 
 /** The changed job. */

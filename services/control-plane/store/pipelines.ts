@@ -200,22 +200,18 @@ export async function deleteObserved(db: Queryable, pipelineId: string): Promise
   await db('observed_tasks').where({ pipeline_id: pipelineId }).delete()
 }
 
-/** Pipelines that have committed positions but no running tasks, so that their positions could expire; also those of suspended accounts. */
-export async function listIdlePipelines(db: Queryable): Promise<Pick<PipelineRow, 'id' | 'definition'>[]> {
-  const rows: Pick<PipelineRow, 'id' | 'definition'>[] = await db('pipelines')
+/** Ids of pipelines that have committed positions but no running tasks, so that their positions could expire; also those of suspended accounts. */
+export async function listIdlePipelines(db: Queryable): Promise<string[]> {
+  return db('pipelines')
     .whereIn('status', ['created', 'stopped', 'failed'])
     .orWhereIn('account_id', db('accounts').whereNotNull('suspended_for').select('id'))
-    .select('id', 'definition')
-  return readable(rows)
+    .pluck('id')
 }
 
-/** Pipelines with an external source, and so with an intake topic. */
-export async function listSourcedPipelines(db: Queryable): Promise<Pick<PipelineRow, 'id' | 'definition'>[]> {
-  // Looked for here, not in Postgres, which refuses to read inside of a definition that contains \\u0000.
-  const rows: Pick<PipelineRow, 'id' | 'definition'>[] = await db('pipelines')
-    .whereRaw(`definition::text LIKE '%"connector_id":%'`)
-    .select('id', 'definition')
-  return readable(rows).filter(({ definition }) => definition.source.kind === 'connector')
+/** Ids of pipelines that may have an external source, and so an intake topic: the others have an external sink, or a config that says so. */
+export async function listPerhapsSourced(db: Queryable): Promise<string[]> {
+  // No closer, because Postgres refuses to read inside of a definition that contains \\u0000.
+  return db('pipelines').whereRaw(`definition::text LIKE '%"connector_id":%'`).pluck('id')
 }
 
 /**
