@@ -1,7 +1,7 @@
 /** Contracts for trying a version beside the running one: a canary of a pipeline's step, and two versions over a stream's records. */
 import { z } from 'zod'
 import { LIMITS } from '../model/limits.ts'
-import { IdParams, JsonObject, Reference } from './common.ts'
+import { IdParams, Config, JsonObject, Reference } from './common.ts'
 import { TraceStep } from './operate.ts'
 import { contract, Id, Timestamp } from './operation.ts'
 import { Pipeline, StreamPlace } from './pipelines.ts'
@@ -80,7 +80,7 @@ export const promoteCanaryContract = contract({
 const Version = z
   .strictObject({
     version: Reference.optional().describe('The newest one by default'),
-    config: JsonObject.default({}),
+    config: Config.default({}),
   })
   .meta({ id: 'ComparedVersion' })
 

@@ -32,6 +32,25 @@ export const Description = z
 // Each has a name in the OpenAPI document, so that generated clients have one type for it and not one per place.
 /** A JSON object of any members: a config, or a JSON Schema. */
 export const JsonObject = z.record(z.string(), z.unknown()).meta({ id: 'JsonObject' })
+/** Whether the values in these, at any depth, are more than that; ends where they are. */
+function haveMoreValues(given: readonly unknown[], countMax: number): boolean {
+  const left = [...given]
+  for (let count = 0; left.length > 0;) {
+    const value = left.pop()
+    if (typeof value !== 'object' || value === null) continue
+    const own = Object.values(value)
+    count += own.length
+    if (count > countMax) return true
+    for (const each of own) if (typeof each === 'object' && each !== null) left.push(each)
+  }
+  return false
+}
+
+/** Whether these configs together have as few values as they may. */
+export const areConfigsBounded = (...configs: unknown[]): boolean => !haveMoreValues(configs, LIMITS.config_values_max)
+
+/** A connector's or SmartModule's config as requests give it. */
+export const Config = JsonObject.refine((config) => areConfigsBounded(config), `must have at most ${LIMITS.config_values_max} values`)
 /** The body of an action that takes none. */
 export const EmptyRequest = z.strictObject({}).meta({ id: 'EmptyRequest' })
 /** A query's yes or no. */

@@ -1,6 +1,6 @@
 /** Contracts for connectors, which are a built-in catalogue. */
 import { z } from 'zod'
-import { IdParams, JsonObject, ListQuery, listOf } from './common.ts'
+import { IdParams, Config, JsonObject, ListQuery, listOf } from './common.ts'
 import { contract, Id, Timestamp } from './operation.ts'
 
 const Kind = z.enum(['source', 'sink', 'both']).meta({ id: 'ConnectorKind' })
@@ -49,7 +49,7 @@ export const getConnectorContract = contract({
 const Asked = z
   .strictObject({
     side: z.enum(['source', 'sink']).optional().describe('Required for a connector that is both a source and a sink'),
-    config: JsonObject.default({}),
+    config: Config.default({}),
   })
   .meta({ id: 'ConnectorConfigRequest' })
 const Faults = z.array(

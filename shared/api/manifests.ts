@@ -2,10 +2,15 @@
 import { z } from 'zod'
 import { COMPRESSIONS } from '../model/definition.ts'
 import { LIMITS } from '../model/limits.ts'
-import { Difference, IdParams, JsonObject, Name, Reference } from './common.ts'
+import { areConfigsBounded, Config, Difference, IdParams, JsonObject, Name, Reference } from './common.ts'
 import { contract } from './operation.ts'
+<<<<<<< HEAD
 import { Config, PipelineRequest, ProcessorEntry } from './pipelines.ts'
 import { DeployConfig, DeployRequest, EXACT_IN_TESTS, hasOneForm } from './smartmodules.ts'
+=======
+import { PipelineRequest, ProcessorEntry } from './pipelines.ts'
+import { DeployRequest, EXACT_IN_TESTS, hasOneForm } from './smartmodules.ts'
+>>>>>>> 4679fa3 (configs: at most 25,000 values, and those of all steps together)
 import { refineStream, StreamRequest } from './streams.ts'
 
 const { name: _stream, ...streamShape } = StreamRequest.shape
@@ -47,7 +52,14 @@ const { name: _name, source: _source, processors: _processors, sink: _sink, ...p
 export const PipelinePart = z
   .strictObject({
     source: z.union([StreamEnd, ConnectorEnd]),
-    steps: z.array(StepPart).max(LIMITS.chain_steps_max).default([]),
+    steps: z
+      .array(StepPart)
+      .max(LIMITS.chain_steps_max)
+      .refine(
+        (steps) => areConfigsBounded(...steps.map((step) => step.with)),
+        `must have configs of at most ${LIMITS.config_values_max} values together`,
+      )
+      .default([]),
     sink: z.union([StreamEnd.extend({ compression: z.enum(COMPRESSIONS).optional() }).meta({ id: 'ManifestStreamSink' }), ConnectorEnd]),
     ...pipelineShape,
   })

@@ -6,6 +6,8 @@ import { ON_ERROR_DEFAULT, POLICIES } from '../model/policies.ts'
 import { LIMITS } from '../model/limits.ts'
 import { PIPELINE_ACTIONS, type PipelineAction } from '../model/pipeline-status.ts'
 import {
+  areConfigsBounded,
+  Config,
   Description,
   Difference,
   EmptyRequest,
@@ -24,10 +26,8 @@ import {
 } from './common.ts'
 import { contract, Id, Timestamp } from './operation.ts'
 
-/** A connector's or SmartModule's config as requests give it. */
-export const Config = JsonObject
 const Endpoint = z.strictObject({ connector_id: Reference, config: Config.default({}) }).meta({ id: 'EndpointRequest' })
-const EndpointShown = z.object({ connector_id: z.string(), config: Config }).meta({ id: 'Endpoint' })
+const EndpointShown = z.object({ connector_id: z.string(), config: JsonObject }).meta({ id: 'Endpoint' })
 const Policy = z.enum(POLICIES).meta({ id: 'OnErrorPolicy' })
 const OnErrorShown = OnError.extend({ policy: Policy }).meta({ id: 'OnError' })
 const OnErrorRequest = z
@@ -48,7 +48,13 @@ export const ProcessorEntry = z
     changes_keys: z.boolean().default(false).describe('The SmartModule changes keys: records go to the partition of their new key'),
   })
   .meta({ id: 'ProcessorEntry' })
-const Processors = z.array(ProcessorEntry).max(LIMITS.chain_steps_max, `must have at most ${LIMITS.chain_steps_max} entries`)
+const Processors = z
+  .array(ProcessorEntry)
+  .max(LIMITS.chain_steps_max, `must have at most ${LIMITS.chain_steps_max} entries`)
+  .refine(
+    (steps) => areConfigsBounded(...steps.map(({ config }) => config)),
+    `must have configs of at most ${LIMITS.config_values_max} values together`,
+  )
 const Tasks = z.number().int().min(1).max(LIMITS.tasks_max)
 const FailureThreshold = z
   .number()
@@ -143,7 +149,7 @@ export const PipelineChange = Changeable.extend({
   })
   .meta({ id: 'PipelineChange' })
 /** Source, sink and failure policy of a stored request; its other members are ignored. */
-export const Endpoints = z.object({ source: Endpoint, sink: Endpoint, on_error: OnErrorRequest.default(ON_ERROR_DEFAULT) })
+export const Endpoints = z.object({ source: EndpointShown, sink: EndpointShown, on_error: OnErrorRequest.default(ON_ERROR_DEFAULT) })
 /** A validated request for a pipeline with its defaults filled in. */
 export type PipelineRequest = z.output<typeof PipelineRequest>
 
@@ -169,7 +175,7 @@ export const Pipeline = PipelineItem.extend({
       module_id: Id,
       name: z.string(),
       version: z.string(),
-      config: Config,
+      config: JsonObject,
       on_error: OnErrorShown,
       timeout_ms: z.number().int().optional(),
       changes_keys: z.boolean().optional(),

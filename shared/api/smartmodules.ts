@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { LIMITS } from '../model/limits.ts'
 import { isStorable } from '../model/text.ts'
 import { HOST_PATTERN } from '../model/plug-in-requests.ts'
-import { Description, Flag, IdParams, JsonObject, ListQuery, listOf, Name, Reference, SmartModuleKind, TimeSort } from './common.ts'
+import { Description, Flag, IdParams, Config, JsonObject, ListQuery, listOf, Name, Reference, SmartModuleKind, TimeSort } from './common.ts'
 import { NotRun, Trace } from './operate.ts'
 import { StreamPlace } from './pipelines.ts'
 import { contract, Id, Timestamp } from './operation.ts'
@@ -86,7 +86,7 @@ const TrialStep = z
     wasm_binary: z.string().min(1, 'must not be empty').optional(),
     input_format: Format.default('json'),
     output_format: Format.default('json'),
-    config: JsonObject.default({}),
+    config: Config.default({}),
     allowed_hosts: AllowedHosts.optional().describe('Of a plug-in that is not deployed'),
   })
   .refine((step) => [step.module_id, step.source, step.wasm_binary].filter((each) => each !== undefined).length === 1, {
