@@ -4,13 +4,8 @@ import { COMPRESSIONS } from '../model/definition.ts'
 import { LIMITS } from '../model/limits.ts'
 import { areConfigsBounded, Config, Difference, IdParams, JsonObject, Name, Reference } from './common.ts'
 import { contract } from './operation.ts'
-<<<<<<< HEAD
-import { Config, PipelineRequest, ProcessorEntry } from './pipelines.ts'
-import { DeployConfig, DeployRequest, EXACT_IN_TESTS, hasOneForm } from './smartmodules.ts'
-=======
 import { PipelineRequest, ProcessorEntry } from './pipelines.ts'
-import { DeployRequest, EXACT_IN_TESTS, hasOneForm } from './smartmodules.ts'
->>>>>>> 4679fa3 (configs: at most 25,000 values, and those of all steps together)
+import { DeployConfig, DeployRequest, EXACT_IN_TESTS, hasOneForm } from './smartmodules.ts'
 import { refineStream, StreamRequest } from './streams.ts'
 
 const { name: _stream, ...streamShape } = StreamRequest.shape

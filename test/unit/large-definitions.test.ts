@@ -7,15 +7,17 @@ import { createPushables } from '../../services/control-plane/ingest/ingest.ts'
 import type { Deps } from '../../services/control-plane/deps.ts'
 import { createIntakeTrimmer } from '../../services/control-plane/reconciler/trim-intakes.ts'
 import * as pipelines from '../../services/control-plane/store/pipelines.ts'
+import { definitionOf } from '../harness/definitions.ts'
 import { recordedDatabase } from '../harness/recorded-database.ts'
 
+const PIPELINE = { id: 'pl_1', attempt: 1, definition: definitionOf('pl_1') }
 const page = { page: 1, page_size: 100, sort: '-created_at', cursor: undefined }
 const READS = [
   ['the jobs of a list', (db) => jobs.listJobs(db, 'acc_1', page)],
   ['one job', (db) => jobs.findJob(db, 'acc_1', 'job_1')],
   ['the jobs that an account’s listeners are told of', (db) => jobs.listMovingJobs(db, 'acc_1', [], new Date())],
   ['the jobs that the reconciler settles', (db) => jobs.listUnfinishedJobs(db)],
-  ['whether a pipeline has jobs left', (db) => isDrained(db, 'pl_1')],
+  ['whether a pipeline has jobs left', (db) => isDrained(db, PIPELINE, false)],
   ['the jobs that go with a pipeline', (db) => jobs.listJobsOf(db, 'pl_1')],
   ['a job that was changed', (db) => jobs.updateJob(db, 'job_1', { progress: 1 })],
 ] satisfies [string, (db: ReturnType<typeof recordedDatabase>['db']) => Promise<unknown>][]
@@ -34,7 +36,7 @@ describe('without its definition is read', () => {
 describe('a pipeline with an unfinished job', () => {
   it('is not drained, also where a later version has written the job', async () => {
     const { db } = recordedDatabase((sql) => (sql.includes('"jobs"') ? [{ id: 'job_1', definition: { of: 'a later version' } }] : []))
-    expect(await isDrained(db, 'pl_1')).toBe(false)
+    expect(await isDrained(db, PIPELINE, false)).toBe(false)
   })
 })
 
