@@ -4,6 +4,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openDatabase } from '../../services/control-plane/store/database.ts'
+import { addDeadLetters } from '../../services/control-plane/store/dead-letters.ts'
 import { createKafka } from '../../shared/kafka/admin/admin.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
 import { readCommitted } from '../chaos/reader.ts'
@@ -189,6 +191,39 @@ describe('rows that a table refuses', () => {
       return all.total === 3 && all
     })
     expect(dead_letters.map(({ error }) => error.code)).toEqual(['postgres_23503', 'postgres_23503', 'postgres_23503'])
+    await client.call('DELETE', `/v1/pipelines/${id}`)
+  })
+})
+
+describe('dead letters of the same offset', () => {
+  it('are copies where their record is the same, and dead letters of their own where it is another one', async () => {
+    const from = await createStream(client, { n: 'integer' }, { partitions: 1 })
+    const id = await connect(client, stream(from.id), [], table({ table: nameOf('anew') }))
+    const db = openDatabase(service().databaseUrl, 1)
+    const failure = { step: 1, module: '', version: '', revision: 1, error_code: 'no', error_message: 'no', attempts: 1 }
+    const letter = (at: number, key: Buffer | null, value: Buffer | null, redrives = 0) => ({
+      ...failure,
+      pipeline_id: id,
+      letter_partition: 0,
+      letter_offset: String(at),
+      partition: 0,
+      record_offset: '7',
+      redrives,
+      failed_at: new Date(at),
+      key,
+      value,
+      headers: [],
+    })
+    const [one, other] = [Buffer.from('one'), Buffer.from('other')]
+    await addDeadLetters(db, id, 0, [letter(0, null, one), letter(1, null, one)], 2n)
+    // The source topic was made anew: other records are at the same offset. One of them is a tombstone.
+    await addDeadLetters(db, id, 0, [letter(2, null, other), letter(3, one, null), letter(4, null, other)], 5n)
+    await addDeadLetters(db, id, 0, [letter(5, one, Buffer.alloc(0)), letter(6, one, null), letter(7, null, one, 1)], 8n)
+    const rows = await db('dead_letters').where({ pipeline_id: id }).orderBy('letter_offset').select('status')
+    await db.destroy()
+    const statuses = rows.map(({ status }: { status: string }) => status)
+    // The last one replaces the first, of the same record, and no other.
+    expect(statuses).toEqual(['copy', 'copy', 'pending', 'pending', 'copy', 'pending', 'copy', 'pending'])
     await client.call('DELETE', `/v1/pipelines/${id}`)
   })
 })

@@ -1,4 +1,5 @@
 /** The projection of the dead-letter topics: the rows, the next offset to project per partition, and the rows taken by a redrive. */
+import { createHash } from 'node:crypto'
 import type { DeadLetterFilter, DeadLetterQuery } from '../../../shared/api/dead-letters.ts'
 import { invalidRequest } from '../service-error.ts'
 import type { Queryable } from './database.ts'
@@ -61,38 +62,46 @@ export async function lockDeadLetterPosition(db: Queryable, pipelineId: string, 
   return BigInt(row.next_offset)
 }
 
+const COMPARED = ['partition', 'record_offset', 'step', 'letter_partition', 'letter_offset', 'redrives', 'revision'] as const
+/** What is compared of a dead letter. `content`: a digest of its key and value, since a topic made anew has other records at these offsets. */
+type Compared = Pick<DeadLetterRow, (typeof COMPARED)[number] | 'status'> & { content: string }
+
+const digestOf = (bytes: Buffer | null): string => (bytes === null ? '' : createHash('sha256').update(bytes).digest('hex'))
+const contentOf = ({ key, value }: NewDeadLetter): string => `${digestOf(key)}/${digestOf(value)}`
+const CONTENT = `coalesce(encode(sha256(key), 'hex'), '') || '/' || coalesce(encode(sha256(value), 'hex'), '') AS content`
+
 /** Key of the record, whatever became of it. */
-const recordOf = ({ partition, record_offset }: Pick<DeadLetterRow, 'partition' | 'record_offset'>): string =>
-  `${partition}/${record_offset}`
+const recordOf = ({ partition, record_offset, content }: Pick<Compared, 'partition' | 'record_offset' | 'content'>): string =>
+  `${partition}/${record_offset}/${content}`
 /** Key of a record's failure at a step, whatever the revision and the number of attempts. */
-const failureOf = (row: Pick<DeadLetterRow, (typeof FAILURE)[number]>): string => FAILURE.map((column) => row[column]).join('/')
-const FAILURE = ['partition', 'record_offset', 'step'] as const
+const failureOf = (row: Pick<Compared, 'partition' | 'record_offset' | 'content' | 'step'>): string => `${recordOf(row)}/${row.step}`
 
 /**
  * A failure has one dead letter: any other one is a copy, which no list shows and every redrive skips. The dead letter of a redrive that
  * failed again replaces the one that was redriven, which becomes the copy, also where it failed at another step: a chain may have got one.
+ * D3: a dead letter of another record at the same offset is neither.
  */
 async function markCopies(db: Queryable, pipelineId: string, letters: NewDeadLetter[]): Promise<(NewDeadLetter & { status: Status })[]> {
   const places = letters.map(({ partition, record_offset }) => [partition, record_offset])
-  const known: DeadLetterRow[] = await db('dead_letters')
+  const known: Compared[] = await db('dead_letters')
     .where({ pipeline_id: pipelineId })
     .whereIn(['partition', 'record_offset'], places)
     .whereNot('status', 'copy')
     // The last one counts.
     .orderBy(['letter_partition', 'letter_offset'])
-    .select(...FAILURE, 'redrives', 'revision', 'status', 'letter_partition', 'letter_offset')
-  type Latest = Pick<DeadLetterRow, (typeof FAILURE)[number] | 'redrives' | 'revision' | 'status' | 'letter_partition' | 'letter_offset'>
-  const latest = new Map<string, Latest>(known.map((row) => [failureOf(row), row]))
+    .select(...COMPARED, 'status', db.raw(CONTENT))
+  const latest = new Map<string, Compared>(known.map((row) => [failureOf(row), row]))
   /** By record, those that are being redriven, or were. */
   const redriven = Map.groupBy(
     known.filter(({ status }) => status === 'redriving' || status === 'redriven'),
     recordOf,
   )
   const marked = new Map<string, NewDeadLetter & { status: Status }>()
-  const replaced: Latest[] = []
+  const replaced: Compared[] = []
   for (const letter of letters) {
-    const elsewhere = redriven.get(recordOf(letter))?.findLast(({ redrives }) => redrives === letter.redrives - 1)
-    const before: Latest | undefined = latest.get(failureOf(letter)) ?? elsewhere
+    const compared: Compared = { ...letter, status: 'pending', content: contentOf(letter) }
+    const elsewhere = redriven.get(recordOf(compared))?.findLast(({ redrives }) => redrives === letter.redrives - 1)
+    const before: Compared | undefined = latest.get(failureOf(compared)) ?? elsewhere
     // A record that was redriven and fails again under another revision, but not in that redrive (in a replay), is a new failure.
     const isSettled = before?.status === 'redriven' && before.revision !== letter.revision && before.redrives >= letter.redrives
     const isCopy = before !== undefined && before.redrives >= letter.redrives && !isSettled
@@ -103,7 +112,7 @@ async function markCopies(db: Queryable, pipelineId: string, letters: NewDeadLet
       if (ofTheseDeadLetters) ofTheseDeadLetters.status = 'copy'
       else replaced.push(before)
     }
-    latest.set(failureOf(letter), { ...letter, status: 'pending' })
+    latest.set(failureOf(compared), compared)
   }
   if (replaced.length > 0)
     await db.raw(

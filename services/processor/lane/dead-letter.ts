@@ -27,7 +27,7 @@ export function deadLetterRecord(record: KafkaRecord, failure: RecordFailure, sp
     '__connect.errors.offset': String(origin.offset),
     '__connect.errors.stage': step || spec.rows === undefined ? 'TRANSFORMATION' : 'TASK_PUT',
     '__connect.errors.exception.class.name': cutText(code, CODE_CHARACTERS_MAX),
-    // Within `dead_letter_headers_bytes`, whoever says it: the source, a codec, a step or the sink.
+    // Within `dead_letter_headers_bytes`, whether the source, a codec, a step or the sink says it.
     '__connect.errors.exception.message': cutText(message, FAILURE_CHARACTERS_MAX),
     'dps.pipeline': spec.pipelineId,
     'dps.revision': String(spec.revision),
