@@ -85,13 +85,13 @@ export function openBrokers(options: ClusterOptions) {
 
   /** Retries retriable broker errors for up to 20 s. Throws KafkaError for a broker's error, any other error as it is. */
   async function retryBroker<T>(attempt: () => Promise<T>): Promise<T> {
-    const deadline = options.now() + 20_000
+    const deadline = performance.now() + 20_000
     for (let waitMs = 10; ; waitMs = Math.min(waitMs * 2, 500)) {
       try {
         return await attempt()
       } catch (error) {
         const code = brokerErrorCode(error)
-        if (code === undefined || !isRetriable(code) || options.now() > deadline) {
+        if (code === undefined || !isRetriable(code) || performance.now() > deadline) {
           throw code === undefined ? error : new KafkaError(code, error)
         }
         await new Promise((resolve) => setTimeout(resolve, waitMs))

@@ -21,6 +21,7 @@ export type Slot = {
   isClosing: boolean
   /** Its chain is being prepared. */
   isStarting: boolean
+  /** Of `performance.now`, as `failingSince`. */
   retryAt: number
   /** Failed starts in a row whose cause does not pass by itself, and since when starts have failed for any reason. */
   failures: number

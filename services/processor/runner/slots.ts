@@ -62,7 +62,7 @@ export function openSlots(options: SlotsOptions): Slots {
       if (slot.task) void life.update(slot, next)
       else if (slot.end !== 'failed' && !slot.isStarting) [slot.failures, slot.retryAt] = [0, 0]
     }
-    if (!slot.task && !slot.isStarting && slot.end === undefined && slot.retryAt <= now()) void life.start(slot)
+    if (!slot.task && !slot.isStarting && slot.end === undefined && slot.retryAt <= performance.now()) void life.start(slot)
   }
 
   function reconcile(): void {

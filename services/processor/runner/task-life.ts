@@ -146,7 +146,7 @@ export function createTaskLife(options: TaskLifeOptions): TaskLife {
     if (end.kind === 'failed') fail(slot, end.reason, end.quarantined)
     else if (end.kind === 'finished') slot.end = 'finished'
     // Taken over: another processor owns the task now. If the fleet's view still places it here, start again, with jitter.
-    else slot.retryAt = now() + RETRY_MS + Math.random() * RETRY_MS
+    else slot.retryAt = performance.now() + RETRY_MS + Math.random() * RETRY_MS
     options.onChange()
   }
 
@@ -158,12 +158,12 @@ export function createTaskLife(options: TaskLifeOptions): TaskLife {
 
   /** With backoff. Failures whose cause does not pass by itself end after RESTARTS_MAX tries; before that, another processor may try. */
   function retryLater(slot: Slot, reason: string, isPassing: boolean): void {
-    slot.failingSince ??= now()
+    slot.failingSince ??= performance.now()
     if (!isPassing && ++slot.failures >= RESTARTS_MAX) fail(slot, `gave up after ${RESTARTS_MAX} restarts: ${reason}`)
     else {
       slot.failure = `retrying: ${reason}`
-      slot.retryAt = now() + Math.min(RETRY_MS * 2 ** Math.min(slot.failures, 10), RETRY_MAX_MS)
-      if (now() - slot.failingSince > DECLINE_AFTER_MS) options.decline(slot)
+      slot.retryAt = performance.now() + Math.min(RETRY_MS * 2 ** Math.min(slot.failures, 10), RETRY_MAX_MS)
+      if (performance.now() - slot.failingSince > DECLINE_AFTER_MS) options.decline(slot)
     }
     options.onChange()
   }

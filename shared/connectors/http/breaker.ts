@@ -7,19 +7,19 @@ const FAILURES = 5
 const OPEN_MS = 2000
 const OPEN_MAX_MS = 60_000
 
-/** A closed breaker. `now` returns milliseconds. */
-export function createBreaker(now: () => number): Breaker {
+/** A closed breaker. */
+export function createBreaker(): Breaker {
   let failures = 0
   let openUntil = 0
   return {
     failed() {
       failures++
-      if (failures >= FAILURES) openUntil = now() + Math.min(OPEN_MS * 2 ** Math.min(failures - FAILURES, 10), OPEN_MAX_MS)
+      if (failures >= FAILURES) openUntil = performance.now() + Math.min(OPEN_MS * 2 ** Math.min(failures - FAILURES, 10), OPEN_MAX_MS)
     },
     succeeded() {
       failures = 0
       openUntil = 0
     },
-    openForMs: () => Math.max(0, openUntil - now()),
+    openForMs: () => Math.max(0, openUntil - performance.now()),
   }
 }

@@ -64,7 +64,7 @@ export function retryAfterMs(value: string | null, nowMs: number): number {
 /** Opens the sink; the web service is asked when rows come. */
 export async function openHttpSink(config: HttpSinkConfig, context: ConnectorContext): Promise<OpenSink> {
   const client = openHttpClient(config, context)
-  const breaker = createBreaker(context.now)
+  const breaker = createBreaker()
   const headers = { 'content-type': config.format === 'ndjson' ? 'application/x-ndjson' : 'application/json' }
   /** By partition. */
   const sent = new Map<number, Range>()

@@ -14,6 +14,7 @@ export type Held = {
   /** End of the plan committed for it; undefined while there is none. */
   plannedTo: bigint | undefined
   counts: Float64Array
+  /** Of `performance.now`. */
   since: number
 }
 
@@ -22,18 +23,17 @@ export type HeldRowsOptions = {
   /** Ends of planned ranges, by partition. */
   planned: ReadonlyMap<number, bigint>
   budget: ByteBudget
-  now: () => number
 }
 
 /** When held rows crowd the byte budget, a partition is flushed early only from this many bytes on. */
 const CROWDED_BYTES_MIN = 1 << 20
 
-export function createHeldRows({ sink: { boundaries }, planned, budget, now }: HeldRowsOptions) {
+export function createHeldRows({ sink: { boundaries }, planned, budget }: HeldRowsOptions) {
   const held = new Map<number, Held>()
 
   function isFull({ bytes, count, since }: Held): boolean {
     if (!boundaries || (bytes >= CROWDED_BYTES_MIN && budget.isCrowded())) return true
-    return bytes >= boundaries.bytesMax || count >= boundaries.recordsMax || now() - since >= boundaries.intervalMs
+    return bytes >= boundaries.bytesMax || count >= boundaries.recordsMax || performance.now() - since >= boundaries.intervalMs
   }
 
   /** A planned range is written only once all of it is held. */
@@ -60,7 +60,7 @@ export function createHeldRows({ sink: { boundaries }, planned, budget, now }: H
           deadLetterOffsets: outcome.deadLetterOffsets,
           plannedTo: undefined,
           counts: outcome.counts,
-          since: now(),
+          since: performance.now(),
         })
         continue
       }

@@ -9,18 +9,19 @@ export type JobRate = {
   roundBytesMax: number
   /** So many records of each of a round's partitions are run at once; undefined: all of them. */
   recordsMax(partitions: number): number | undefined
-  /** Waits until a round of so many records, begun at `startedAt`, may be written. */
+  /** Waits until a round of so many records, begun at `startedAt` (of `performance.now`), may be written. */
   wait(records: number, startedAt: number): Promise<void>
 }
 
-export function createJobRate(recordsPerSecond: number | null, roundBytesMax: number, isMine: () => boolean, now: () => number): JobRate {
+export function createJobRate(recordsPerSecond: number | null, roundBytesMax: number, isMine: () => boolean): JobRate {
   if (recordsPerSecond === null) return { roundBytesMax, recordsMax: () => undefined, wait: () => Promise.resolve() }
   return {
     roundBytesMax: SLOW_ROUND_BYTES,
     recordsMax: (partitions) => Math.ceil(recordsPerSecond / partitions),
     async wait(records, startedAt) {
       const until = startedAt + (records * 1000) / recordsPerSecond
-      while (isMine() && now() < until) await new Promise((resolve) => setTimeout(resolve, Math.min(STEP_MS, until - now())))
+      while (isMine() && performance.now() < until)
+        await new Promise((resolve) => setTimeout(resolve, Math.min(STEP_MS, until - performance.now())))
     },
   }
 }

@@ -76,12 +76,12 @@ function failedOf({ counts }: PartitionOutcome): number {
 
 /** True when a job is done. */
 export async function runRounds(options: RoundsOptions): Promise<boolean> {
-  const { isMine, isOwner, layout, now, owned, positions, progress, revisions, rows, running } = options
+  const { isMine, isOwner, layout, owned, positions, progress, revisions, rows, running } = options
   const { job } = running().definition
   /** Only ranges that were planned before are written: whole, and by the revision that planned them. */
   const isRecovery = rows !== undefined && rows.planned.size > 0
   const hasNext = () => !isRecovery && revisions.hasNext()
-  const rate = createJobRate(job?.records_per_second_max ?? null, options.roundBytesMax, isMine, now)
+  const rate = createJobRate(job?.records_per_second_max ?? null, options.roundBytesMax, isMine)
   const fetcher = openFetcher({
     ...options,
     connections: options.fetchConnections,
@@ -133,7 +133,7 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
       }
       inputBytes = round.bytes
       const current = running()
-      const startedAt = now()
+      const startedAt = performance.now()
       const { outcomes, rest } = await current.chain.run(cut?.rest ?? lanePartsOf(round), options.size.bytesMax())
       const records = recordsOf(outcomes)
       cut = rest.length > 0 ? { round, rest, done: (cut?.done ?? 0) + records } : undefined

@@ -171,7 +171,7 @@ async function deadLetterEnds({ cluster, targets }: RowWriterOptions, partitions
 
 /** Writes one range. While the sink is unavailable, retries with the same rows for as long as the task is to run. */
 async function writeRange(options: RowWriterOptions, delivery: Delivery, { rows, plannedTo }: Held): Promise<Written> {
-  const { sink, now } = options
+  const { sink } = options
   // A sink that keeps the position must also move past ranges without rows; for other sinks there is nothing to write.
   if (rows.length === 0 && !sink.position) return { kind: 'delivered' }
   for (let backoffMs = RETRY_MIN_MS; ; backoffMs = Math.min(backoffMs * 2, RETRY_MAX_MS)) {
@@ -180,10 +180,10 @@ async function writeRange(options: RowWriterOptions, delivery: Delivery, { rows,
     if (written.hasProgressed) backoffMs = RETRY_MIN_MS
     options.onWaiting(written.reason)
     // The task's own backoff applies unless the sink asks for a longer one.
-    for (const until = now() + Math.max(backoffMs, written.afterMs); now() < until;) {
+    for (const until = performance.now() + Math.max(backoffMs, written.afterMs); performance.now() < until;) {
       // A pause or a stop ends the retries; so does a new revision while the range is not planned, which can then run it instead.
       if (!options.isMine() || (plannedTo === undefined && options.hasNext())) return written
-      await new Promise((resolve) => setTimeout(resolve, Math.min(LOOK_MS, until - now())))
+      await new Promise((resolve) => setTimeout(resolve, Math.min(LOOK_MS, until - performance.now())))
     }
   }
 }

@@ -21,6 +21,7 @@ export type TopicWriterOptions = {
   size: RoundSize
   budget: ByteBudget
   onCommit(records: number): void
+  /** The time that is written; what takes time is measured by a clock that is never set back. */
   now: () => number
 }
 
@@ -36,7 +37,7 @@ export function createTopicWriter(options: TopicWriterOptions): RoundWriter {
   const pace = createCommitPace()
   /** Next offsets that are not committed yet: of the round under way, and behind control batches. */
   const uncommitted = new Map<number, bigint>()
-  let lastCommitAt = 0
+  let lastCommitAt = Number.NEGATIVE_INFINITY
 
   async function write(running: Running, outcomes: PartitionOutcome[], inputBytes: number): Promise<void> {
     const { definition, accounting } = running
@@ -58,7 +59,7 @@ export function createTopicWriter(options: TopicWriterOptions): RoundWriter {
       positions.set(partition, offset)
     }
     uncommitted.clear()
-    lastCommitAt = now()
+    lastCommitAt = performance.now()
     running.chain.recycle(outcomes)
   }
 
@@ -66,15 +67,15 @@ export function createTopicWriter(options: TopicWriterOptions): RoundWriter {
     async take(running, outcomes, inputBytes, release) {
       for (const { partition, nextOffset } of outcomes) uncommitted.set(partition, nextOffset)
       const records = outcomes.reduce((sum, outcome) => sum + outcome.records, 0)
-      if (records > 0 || now() - lastCommitAt > QUIET_COMMIT_MS) {
+      if (records > 0 || performance.now() - lastCommitAt > QUIET_COMMIT_MS) {
         const bytes = outcomes.reduce((sum, { sink, deadLetters }) => sum + bytesOf(sink) + bytesOf(deadLetters), 0)
-        const startedAt = now()
+        const startedAt = performance.now()
         options.budget.use(bytes)
         try {
           await write(running, outcomes, inputBytes)
         } finally {
           options.budget.give(bytes)
-          options.size.took(now() - startedAt)
+          options.size.took(performance.now() - startedAt)
         }
       }
       release()
@@ -85,7 +86,7 @@ export function createTopicWriter(options: TopicWriterOptions): RoundWriter {
     async flush(running, isAll) {
       if (isAll && uncommitted.size > 0) await write(running, [], 0)
     },
-    waitMs: (inputBytes) => (inputBytes < SMALL_ROUND_BYTES ? pace.intervalMs() - (now() - lastCommitAt) : 0),
+    waitMs: (inputBytes) => (inputBytes < SMALL_ROUND_BYTES ? pace.intervalMs() - (performance.now() - lastCommitAt) : 0),
     drop() {},
   }
 }
