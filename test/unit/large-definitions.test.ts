@@ -1,6 +1,7 @@
 /** Definitions are up to 1 MiB each: what needs none of one does not read it. */
 import { describe, expect, it } from 'vitest'
 import { PipelineDefinition } from '../../shared/model/definition.ts'
+import { newId } from '../../shared/model/ids.ts'
 import * as jobs from '../../services/control-plane/store/jobs.ts'
 import { isDrained } from '../../services/control-plane/reconciler/pipelines.ts'
 import { createPushables } from '../../services/control-plane/ingest/ingest.ts'
@@ -90,16 +91,17 @@ describe('pushes', () => {
   }
 
   it('read the definition of a pipeline, or that there is none, once in two seconds', async () => {
+    const [known, other] = [newId('pipeline'), newId('pipeline')]
     let now = 0
-    const { db, asked } = recordedDatabase((_sql, bindings) => (bindings.includes('pl_1') ? [row] : []))
+    const { db, asked } = recordedDatabase((_sql, bindings) => (bindings.includes(known) ? [{ ...row, id: known }] : []))
     const find = createPushables({ db }, () => now)
     for (let count = 0; count < 5; count++) {
-      expect(await find('pl_1')).toMatchObject({ id: 'pl_1', account_id: 'acc_1', topic: 't' })
-      expect(await find('pl_2')).toBeUndefined()
+      expect(await find(known)).toMatchObject({ id: known, account_id: 'acc_1', topic: 't' })
+      expect(await find(other)).toBeUndefined()
     }
     expect(asked).toHaveLength(2)
     now = 2001
-    await find('pl_1')
+    await find(known)
     expect(asked).toHaveLength(3)
   })
 
