@@ -115,7 +115,8 @@ export function filter(record: Record): bool {
     const steps = body.records.map(({ steps: [step] }) => step as unknown as { logs: string[]; nanoseconds: number; memory_bytes: number })
     expect(steps.map(({ logs }) => [logs.length, logs[0], logs[1]])).toEqual([
       [50, 'saw a', expect.stringContaining('"Not A Name"')],
-      [50, 'saw b', expect.stringContaining('"Not A Name"')],
+      // It is said once.
+      [50, 'saw b', expect.stringMatching(/^x+/)],
     ])
     expect(steps[0]!.logs[2]!.length).toBe(501)
     expect(steps.every(({ nanoseconds }) => nanoseconds > 1000 && nanoseconds < 5e9)).toBe(true)
