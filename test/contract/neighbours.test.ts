@@ -72,7 +72,7 @@ describe('a neighbour does not wait for', () => {
     const { id } = await createStream(client, { a: 'string' }, { partitions: 1 })
     const source = { connector_id: 'stream', config: { stream_id: id } }
     const sink = { connector_id: 'blackhole', config: {} }
-    const config = { field: 'a', into: 'x', table: { k: { v: Array.from({ length: 59_000 }, () => 1) } } }
+    const config = { field: 'a', into: 'x', table: { k: { v: Array.from({ length: 24_000 }, () => 1) } } }
     const paths: string[] = []
     for (let index = 0; index < 8; index++) {
       const body = { name: unique('line'), autostart: false, source, processors: [{ module_id: 'dps/lookup', config }], sink }
@@ -90,7 +90,7 @@ describe('a neighbour does not wait for', () => {
 
   it.each([
     [5_000_000, 400],
-    [29_000, 200],
+    [24_000, 200],
   ])('a manifest of %i empty arrays', async (count, status) => {
     const set = unique('set')
     const [from, to] = [`${set} from`, `${set} to`]
