@@ -1,9 +1,8 @@
 /** What people make in the console, in a real browser: a pipeline with all of its parts, and a SmartModule. */
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { hasBrowser, inConsoleOf, openBrowser, type Tab } from '../harness/browser.ts'
+import { hasBrowser, inConsoleOf, openConsole, type Tab } from '../harness/browser.ts'
 import { eventually, service, unique, type Client } from '../harness/client.ts'
-import { openAccount } from '../harness/operator.ts'
 import { createPipeline, createStream, waitForTotal, write } from '../harness/pipelines.ts'
 import { limitMs } from '../harness/machine-speed.ts'
 
@@ -11,11 +10,7 @@ let browser: Browser
 let client: Client
 let accountId: string
 beforeAll(async () => {
-  if (!hasBrowser) return
-  browser = await openBrowser()
-  const opened = await openAccount('enterprise')
-  client = opened.client
-  accountId = opened.account.account_id
+  if (hasBrowser) ({ browser, client, accountId } = await openConsole())
 })
 afterAll(() => browser?.close())
 

@@ -1,9 +1,8 @@
 /** Whether all of an account can be found in the console, however much it is. */
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { hasBrowser, inConsoleOf, openBrowser, type Tab } from '../harness/browser.ts'
+import { hasBrowser, inConsoleOf, openConsole, type Tab } from '../harness/browser.ts'
 import { eventually, service, unique, type Client } from '../harness/client.ts'
-import { openAccount } from '../harness/operator.ts'
 import { createPipeline, createStream, write } from '../harness/pipelines.ts'
 import { limitMs } from '../harness/machine-speed.ts'
 
@@ -18,10 +17,7 @@ let accountId: string
 const last = unique('zz-last')
 beforeAll(async () => {
   if (!hasBrowser) return
-  browser = await openBrowser()
-  const opened = await openAccount('enterprise')
-  client = opened.client
-  accountId = opened.account.account_id
+  ;({ browser, client, accountId } = await openConsole())
   const names = Array.from({ length: STREAMS }, (_, n) => unique(`many-${n}`))
   for (let from = 0; from < STREAMS; from += AT_ONCE)
     await Promise.all(names.slice(from, from + AT_ONCE).map((name) => createStream(client, SCHEMA, { name, partitions: 1 })))

@@ -1,20 +1,15 @@
 /** What the console's forms keep, send and ask while one fills them in, in a real browser. */
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { hasBrowser, inConsoleOf, openBrowser, type Tab } from '../harness/browser.ts'
+import { hasBrowser, inConsoleOf, openConsole, type Tab } from '../harness/browser.ts'
 import { eventually, service, unique, type Client } from '../harness/client.ts'
-import { openAccount } from '../harness/operator.ts'
 import { createPipeline, createStream, waitForStatus, write, type Step } from '../harness/pipelines.ts'
 
 let browser: Browser
 let client: Client
 let accountId: string
 beforeAll(async () => {
-  if (!hasBrowser) return
-  browser = await openBrowser()
-  const opened = await openAccount('enterprise')
-  client = opened.client
-  accountId = opened.account.account_id
+  if (hasBrowser) ({ browser, client, accountId } = await openConsole())
 })
 afterAll(() => browser?.close())
 

@@ -1,9 +1,8 @@
 /** What a page keeps while it follows a stream: as much after a long time as after a short one. `make console-heap` follows for half an hour. */
 import type { Browser, CDPSession, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { hasBrowser, inConsoleOf, openBrowser } from '../harness/browser.ts'
+import { hasBrowser, inConsoleOf, openConsole } from '../harness/browser.ts'
 import { service, unique, type Client } from '../harness/client.ts'
-import { openAccount } from '../harness/operator.ts'
 import { createStream } from '../harness/pipelines.ts'
 
 const FOLLOWED_MS = Number(process.env.TAIL_MINUTES ?? '0.5') * 60_000
@@ -17,11 +16,7 @@ let browser: Browser
 let client: Client
 let accountId: string
 beforeAll(async () => {
-  if (!hasBrowser) return
-  browser = await openBrowser()
-  const opened = await openAccount('enterprise')
-  client = opened.client
-  accountId = opened.account.account_id
+  if (hasBrowser) ({ browser, client, accountId } = await openConsole())
 })
 afterAll(() => browser?.close())
 

@@ -6,9 +6,8 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse as parseYaml } from 'yaml'
 import { frame } from '../../shared/model/framing.ts'
-import { hasBrowser, inConsoleOf, linkFor, openBrowser, openTab, type Tab } from '../harness/browser.ts'
+import { hasBrowser, inConsoleOf, linkFor, openConsole, openTab, type Tab } from '../harness/browser.ts'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
-import { openAccount } from '../harness/operator.ts'
 import { createPipeline, createStream, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
 import { limitMs } from '../harness/machine-speed.ts'
 
@@ -16,11 +15,7 @@ let browser: Browser
 let client: Client
 let accountId: string
 beforeAll(async () => {
-  if (!hasBrowser) return
-  browser = await openBrowser()
-  const opened = await openAccount('enterprise')
-  client = opened.client
-  accountId = opened.account.account_id
+  if (hasBrowser) ({ browser, client, accountId } = await openConsole())
 })
 afterAll(() => browser?.close())
 

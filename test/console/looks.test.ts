@@ -1,9 +1,8 @@
 /** Every screen in both themes and two widths: nothing that WCAG 2.2 AA refuses, nothing wider than the page, nothing that the CSP refuses. */
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { hasBrowser, openBrowser, openTab, picture, signInTo, violations, type Tab } from '../harness/browser.ts'
+import { hasBrowser, openConsole, openTab, picture, signInTo, violations, type Tab } from '../harness/browser.ts'
 import { eventually, service, unique, type Client } from '../harness/client.ts'
-import { openAccount } from '../harness/operator.ts'
 import { createPipeline, createStream, waitForStatus, write } from '../harness/pipelines.ts'
 
 let browser: Browser
@@ -12,10 +11,7 @@ let accountId: string
 let screens: [name: string, path: string][]
 beforeAll(async () => {
   if (!hasBrowser) return
-  browser = await openBrowser()
-  const opened = await openAccount('enterprise')
-  client = opened.client
-  accountId = opened.account.account_id
+  ;({ browser, client, accountId } = await openConsole())
   const schema = { id: 'string', city: 'string', amount: 'number' }
   const [from, to] = [await createStream(client, schema, { partitions: 1 }), await createStream(client, schema)]
   const steps = [{ name: 'dps/cel', config: { filter: 'value.amount > 50.0', set: { share: '1 / int(value.amount - 99.0)' } } }]

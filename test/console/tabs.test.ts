@@ -1,9 +1,8 @@
 /** What an open tab of the console knows of the world: who is signed in elsewhere, whether the service still answers, how late it is. */
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { hasBrowser, inConsoleOf, linkFor, openBrowser, openTab, type Tab } from '../harness/browser.ts'
+import { hasBrowser, inConsoleOf, linkFor, openConsole, openTab, type Tab } from '../harness/browser.ts'
 import { eventually, service, type Client } from '../harness/client.ts'
-import { openAccount } from '../harness/operator.ts'
 import { createStream, write } from '../harness/pipelines.ts'
 import { limitMs } from '../harness/machine-speed.ts'
 
@@ -11,11 +10,7 @@ let browser: Browser
 let client: Client
 let accountId: string
 beforeAll(async () => {
-  if (!hasBrowser) return
-  browser = await openBrowser()
-  const opened = await openAccount('enterprise')
-  client = opened.client
-  accountId = opened.account.account_id
+  if (hasBrowser) ({ browser, client, accountId } = await openConsole())
 })
 afterAll(() => browser?.close())
 

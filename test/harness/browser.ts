@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { AxeBuilder } from '@axe-core/playwright'
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core'
 import { expect } from 'vitest'
-import { service, unique } from './client.ts'
-import { signInLink } from './operator.ts'
+import { service, unique, type Client } from './client.ts'
+import { openAccount, signInLink } from './operator.ts'
 import { limitMs } from './machine-speed.ts'
 
 const PLACES = [process.env.CHROMIUM ?? '', '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
@@ -18,6 +18,12 @@ if (!hasBrowser) process.stdout.write('no Chromium here (CHROMIUM=path names one
 
 export const openBrowser = (): Promise<Browser> =>
   chromium.launch({ executablePath: executablePath!, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
+
+/** A browser for the tests of a file, and an account of their own. */
+export async function openConsole(): Promise<{ browser: Browser; client: Client; accountId: string }> {
+  const [browser, { client, account }] = [await openBrowser(), await openAccount('enterprise')]
+  return { browser, client, accountId: account.account_id }
+}
 
 export type Tab = {
   page: Page
