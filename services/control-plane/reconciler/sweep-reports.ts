@@ -7,7 +7,7 @@ import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { appendRecords } from '../../../shared/kafka/append.ts'
 import { followTopic } from '../../../shared/kafka/follow.ts'
 import { isCpuUseKey } from '../../../shared/model/observed.ts'
-import { listLiveRuns } from '../store/unfinished.ts'
+import { listLiveRuns } from '../store/jobs.ts'
 import type { Deps } from '../deps.ts'
 import { oncePerInterval } from './once-per-interval.ts'
 

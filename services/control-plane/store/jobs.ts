@@ -83,7 +83,8 @@ export async function listJobsOf(db: Queryable, pipelineId: string): Promise<str
   return db('jobs').where({ pipeline_id: pipelineId }).pluck('id')
 }
 
-const UNFINISHED = ['starting', 'running', 'cancelling']
+/** Statuses of jobs that have not ended. */
+export const UNFINISHED = ['starting', 'running', 'cancelling']
 
 /** Ids of the jobs of a pipeline that have not ended. */
 export async function listUnfinishedJobsOf(db: Queryable, pipelineId: string): Promise<string[]> {
@@ -135,4 +136,11 @@ export async function updateJob(
     .update({ ...rest, ...(records ? { records: JSON.stringify(records) } : {}), updated_at: db.fn.now() })
     .returning([...LISTED])
   return row
+}
+
+/** Those of the ids that are a pipeline's, or an unfinished job's. */
+export async function listLiveRuns(db: Queryable, ids: readonly string[]): Promise<Set<string>> {
+  const jobs = db('jobs').whereIn('id', ids).whereIn('status', UNFINISHED).select('id')
+  const rows: { id: string }[] = await db('pipelines').whereIn('id', ids).select('id').union(jobs)
+  return new Set(rows.map(({ id }) => id))
 }

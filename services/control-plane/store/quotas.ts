@@ -3,6 +3,7 @@ import { QUOTA_NAMES, QuotaChanges, quotasOf, type QuotaName, type Quotas } from
 import { ServiceError } from '../service-error.ts'
 import { lockAccount, type AccountRow } from './accounts.ts'
 import type { Queryable } from './database.ts'
+import { UNFINISHED } from './jobs.ts'
 
 /** Quotas on what is stored; the others are on rates. */
 export type CountedQuota = Exclude<
@@ -11,14 +12,14 @@ export type CountedQuota = Exclude<
 >
 
 /**
- * What the account has of everything that is counted; a job that has not ended is a task. Those of pipelines are found in the definition's text, where only ids and the name precede them:
- * Postgres refuses to read inside of a definition that contains \\u0000.
+ * What the account has of everything that is counted; a job that has not ended is a task. Those of pipelines are found in the definition's
+ * text, where only ids and the name precede them: Postgres refuses to read inside of a definition that contains \\u0000.
  */
 export async function countUse(db: Queryable, accountId: string): Promise<Record<CountedQuota, number>> {
   const { rows } = await db.raw(
     `WITH own_pipelines AS (SELECT definition FROM pipelines WHERE account_id = :id AND status <> 'deleting'),
       own_streams AS (SELECT partitions FROM streams WHERE account_id = :id AND status <> 'deleting'),
-      own_jobs AS (SELECT id FROM jobs WHERE account_id = :id AND status IN ('starting', 'running', 'cancelling')),
+      own_jobs AS (SELECT id FROM jobs WHERE account_id = :id AND status = ANY (:unfinished)),
       own_modules AS (SELECT id FROM smartmodules WHERE account_id = :id)
     SELECT (SELECT count(*) FROM own_pipelines) AS pipelines,
       (SELECT coalesce(sum((regexp_match(definition::text, '"tasks": *([0-9]+)'))[1]::int), 0) FROM own_pipelines) + (SELECT count(*) FROM own_jobs) AS tasks,
@@ -29,7 +30,7 @@ export async function countUse(db: Queryable, accountId: string): Promise<Record
       (SELECT count(*) FROM secrets WHERE account_id = :id) AS secrets,
       (SELECT count(*) FROM api_keys WHERE account_id = :id AND revoked_at IS NULL) AS keys,
       (SELECT count(*) FROM members WHERE account_id = :id) AS members`,
-    { id: accountId },
+    { id: accountId, unfinished: UNFINISHED },
   )
   return Object.fromEntries(Object.entries(rows[0]).map(([name, value]) => [name, Number(value)])) as Record<CountedQuota, number>
 }

@@ -1,4 +1,4 @@
-/** Rows of resources whose creation or deletion was left half done, and of runs that have not ended. */
+/** Rows of resources whose creation or deletion was left half done. */
 import type { Queryable } from './database.ts'
 
 /** The oldest of each account come first, so that one account's many do not hide another's. */
@@ -16,13 +16,4 @@ export async function listUnfinished<Row>(
     [table, table, olderThanMs, [...held]],
   )) as { rows: Row[] }
   return rows
-}
-
-/** Those of the ids that are a pipeline's, or an unfinished job's. */
-export async function listLiveRuns(db: Queryable, ids: readonly string[]): Promise<Set<string>> {
-  const { rows } = (await db.raw(
-    `SELECT id FROM pipelines WHERE id = ANY (?) UNION SELECT id FROM jobs WHERE id = ANY (?) AND status IN ('starting', 'running', 'cancelling')`,
-    [[...ids], [...ids]],
-  )) as { rows: { id: string }[] }
-  return new Set(rows.map(({ id }) => id))
 }
