@@ -45,6 +45,8 @@ describe('three brokers and three processors under faults', () => {
         expect(result.wrongBorders).toEqual([])
         expect(result.kills).toBeGreaterThanOrEqual(2)
         const trials = await runTrials(arena, ['none', 'no_sequences', 'drop_failed', 'count_aborted', 'commit_before_output'], 4, say)
+        const control = trials.find(({ mutation }) => mutation === 'none')
+        expect(control).toMatchObject({ why: 'nothing wrong' })
         expect(trials.map(({ mutation, isCaught }) => [mutation, isCaught])).toEqual([
           ['none', false],
           ['no_sequences', true],

@@ -17,6 +17,7 @@ import { POISON_MODULE, sleep, type Arena } from './arena.ts'
 import { startLoad } from './load.ts'
 import { isExact, judge } from './oracle.ts'
 import { visitGroup } from './stranger.ts'
+import { limitMs, slowness } from '../harness/machine-speed.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const PARTITIONS = 4
@@ -146,7 +147,7 @@ export async function runTrial(arena: Arena, mutation: Mutation | 'none', index:
   const processors = [startProcessor(arena, prefix, mutation), startProcessor(arena, prefix, mutation)]
   try {
     // The faults begin once the processors commit, not while they start.
-    for (const deadline = Date.now() + START_MAX_MS; Date.now() < deadline && (await committed()) === 0n;) await sleep(200)
+    for (const deadline = Date.now() + limitMs(START_MAX_MS); Date.now() < deadline && (await committed()) === 0n;) await sleep(200)
     const endAt = Date.now() + TROUBLE_MS
     const storm = shakeGroup(arena, definition, endAt)
     // One processor is killed again and again; the other goes on, so that a faulty one is always running.
@@ -169,10 +170,12 @@ export async function runTrial(arena: Arena, mutation: Mutation | 'none', index:
         counted: [...committed.values()].reduce((sum, { metadata }) => sum + (parseCommitMetadata(metadata)?.t?.[0] ?? 0), 0),
       }
     }
-    // A slow machine is not a stuck pipeline: the wait goes on as long as offsets move.
+    // A slow machine is not a stuck pipeline: the wait goes on as long as offsets move. Sound processors are given all the time they need.
     let before = -1n
     let movedAt = Date.now()
-    for (const deadline = Date.now() + RECOVER_MAX_MS; Date.now() < deadline && Date.now() - movedAt < IDLE_MS; await sleep(300)) {
+    const patience = mutation === 'none' ? slowness() : 1
+    const deadline = Date.now() + RECOVER_MAX_MS * patience
+    for (; Date.now() < deadline && Date.now() - movedAt < IDLE_MS * patience; await sleep(300)) {
       if ((await position()).isDone) break
       const now = await committed()
       if (now !== before) [before, movedAt] = [now, Date.now()]

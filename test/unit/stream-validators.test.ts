@@ -227,17 +227,11 @@ describe('a schema from the registry that takes for ever', () => {
   })
 
   it('is refused when compiling it does, once', () => {
-    const definitions = Object.fromEntries(
-      Array.from({ length: 3000 }, (_, at) => [
-        `d${at}`,
-        { properties: Object.fromEntries(Array.from({ length: 60 }, (_, f) => [`f${f}`, { type: 'string', pattern: `^${f}` }])) },
-      ]),
-    )
+    // Short to read, endless to compile: each reference stands for all the fields.
+    const fields = Object.fromEntries(Array.from({ length: 3000 }, (_, at) => [`f${at}`, { type: 'string', pattern: `^${at}` }]))
+    const definitions = { fields: { properties: fields } }
     const properties = Object.fromEntries(
-      Array.from({ length: 900 }, (_, at) => [
-        `p${at}`,
-        { anyOf: Object.keys(definitions).map((each) => ({ $ref: `#/definitions/${each}` })) },
-      ]),
+      Array.from({ length: 3000 }, (_, at) => [`p${at}`, { anyOf: [{ $ref: '#/definitions/fields' }] }]),
     )
     const schema = { text: JSON.stringify({ definitions, properties }), references: [] }
     const from = performance.now()
@@ -246,7 +240,6 @@ describe('a schema from the registry that takes for ever', () => {
     expect(first).toBeLessThan(limitMs(15_000))
     const again = performance.now()
     expect(() => fieldsOf('json', schema)).toThrow('takes more than 2000 ms')
-    // The text is looked at again, which takes a slow machine a second; it is not compiled.
-    expect((performance.now() - again) / first).toBeLessThan(0.6)
+    expect((performance.now() - again) / first).toBeLessThan(0.1)
   })
 })
