@@ -1,6 +1,7 @@
 /** What a page keeps while it follows a stream: as much after a long time as after a short one. `make console-heap` follows for half an hour. */
 import type { Browser, CDPSession, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { limitMs } from '../harness/machine-speed.ts'
 import { hasBrowser, inConsoleOf, openConsole } from '../harness/browser.ts'
 import { service, unique, type Client } from '../harness/client.ts'
 import { createStream } from '../harness/pipelines.ts'
@@ -33,7 +34,7 @@ async function weigh(session: CDPSession): Promise<Weight> {
 async function weighedWhile(page: Page): Promise<Weight[]> {
   const session = await page.context().newCDPSession(page)
   await session.send('Performance.enable')
-  await page.waitForTimeout(WARM_MS)
+  await page.waitForTimeout(limitMs(WARM_MS))
   const weights = [await weigh(session)]
   for (let look = 1; look < LOOKS; look++) {
     await page.waitForTimeout((FOLLOWED_MS - WARM_MS) / (LOOKS - 1))
@@ -43,7 +44,7 @@ async function weighedWhile(page: Page): Promise<Weight[]> {
 }
 
 describe.skipIf(!hasBrowser)('a page that follows a stream', () => {
-  it('does not grow', { timeout: FOLLOWED_MS + 120_000 }, async () => {
+  it('does not grow', { timeout: FOLLOWED_MS + limitMs(180_000) }, async () => {
     const stream = await createStream(client, { n: 'integer', text: 'string' }, { partitions: 2 })
     const { status, body } = await client.call('POST', '/v1/pipelines', {
       name: unique('heap'),

@@ -10,6 +10,7 @@ import { filesBeside } from '../../shared/smartmodule/compile-cache.ts'
 import { configFaults } from '../../services/control-plane/workshop/config-faults.ts'
 import { openTestChain } from '../harness/chains.ts'
 import { limitMs } from '../harness/machine-speed.ts'
+import { bestOf } from '../harness/times-of.ts'
 
 const CATALOGUE = join(import.meta.dirname, '..', '..', 'shared', 'smartmodule', 'catalogue')
 type Example = { title: string; config: Record<string, unknown>; records: unknown[]; out: unknown[]; failures?: string[] }
@@ -118,13 +119,8 @@ it('50,000 members are looked through for twins in a moment, record after record
   const pairs = names.map((each) => `${each}=0`).join(' ')
   const flatten = await openTestChain([{ name: 'dps/flatten', config: {} }])
   const parse = await openTestChain([{ name: 'dps/parse', config: { field: 't', format: 'key_value' } }])
-  const timed = async (run: () => Promise<unknown>) => {
-    const from = performance.now()
-    await run()
-    return performance.now() - from
-  }
-  expect(await timed(async () => expect((await flatten.run([flat!])).values).toEqual([flat]))).toBeLessThan(limitMs(400))
-  expect(await timed(() => parse.run([JSON.stringify({ t: pairs })]))).toBeLessThan(limitMs(400))
+  expect(await bestOf(async () => expect((await flatten.run([flat!])).values).toEqual([flat]))).toBeLessThan(limitMs(400))
+  expect(await bestOf(() => parse.run([JSON.stringify({ t: pairs })]))).toBeLessThan(limitMs(400))
   expect((await flatten.run([twins!])).failures.map(({ message }) => message)).toEqual(['two members have the same name'])
   expect((await flatten.run(['{"a":1}', flat!])).values).toEqual(['{"a":1}', flat])
   const before = flatten.memoryBytes(0)

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { hasLongNumber, hasMoreValues, parseJsonBody } from '../../services/control-plane/middleware/json-body.ts'
 import { limitMs } from '../harness/machine-speed.ts'
+import { bestOf } from '../harness/times-of.ts'
 
 /** Arrays and objects, and each element and member but their first. */
 function countOf(value: unknown): number {
@@ -40,19 +41,19 @@ describe('values of a large body', () => {
     ['empty arrays', `{"k":[${'[],'.repeat(5_000_000)}[]]}`],
     ['numbers', `[${'1,'.repeat(7_000_000)}1]`],
     ['members', `{${'"a":1,'.repeat(2_500_000)}"a":1}`],
-  ])('are too many where 15 MB are %s, which is known at once', (_name, json) => {
-    const from = performance.now()
-    expect(() => parseJsonBody(json)).toThrow(expect.objectContaining({ code: 'invalid_request' }))
-    expect(performance.now() - from).toBeLessThan(limitMs(300))
+  ])('are too many where 15 MB are %s, which is known at once', async (_name, json) => {
+    const refuse = () => expect(() => parseJsonBody(json)).toThrow(expect.objectContaining({ code: 'invalid_request' }))
+    expect(await bestOf(refuse)).toBeLessThan(limitMs(300))
   })
 
-  it('are few beside a large binary, whose text is skipped', () => {
+  it('are few beside a large binary, whose text is skipped', async () => {
     const binary = 'A'.repeat(14 << 20)
     const escaped = '\\"\\\\'.repeat(3 << 20)
-    const from = performance.now()
-    expect(hasMoreValues(`{"wasm_binary":"${binary}","name":"a"}`, 2)).toBe(false)
-    expect(hasMoreValues(`{"code":"${escaped}"}`, 1)).toBe(false)
-    expect(performance.now() - from).toBeLessThan(limitMs(1500))
+    const milliseconds = await bestOf(() => {
+      expect(hasMoreValues(`{"wasm_binary":"${binary}","name":"a"}`, 2)).toBe(false)
+      expect(hasMoreValues(`{"code":"${escaped}"}`, 1)).toBe(false)
+    })
+    expect(milliseconds).toBeLessThan(limitMs(1500))
   })
 
   it.each(['{"__proto__":1}', '{"a":[{"\\u005f_proto__":{}}]}', '{"__pr\\u006Fto__":1}'])('have no member named __proto__: %s', (json) =>
@@ -79,9 +80,7 @@ describe('a number of sixteen digits', () => {
   it.each([
     ['many texts of digits', `[${Array.from({ length: 50_000 }, () => '"1234567890123456"').join()}]`],
     ['one text of digits, and nothing behind it', `{"name":"${'1'.repeat(512 << 10)}"${' '.repeat(512 << 10)}}`],
-  ])('is looked for in proportion to the text: %s', (_name, json) => {
-    const from = performance.now()
-    expect(hasLongNumber(json)).toBe(false)
-    expect(performance.now() - from).toBeLessThan(limitMs(100))
+  ])('is looked for in proportion to the text: %s', async (_name, json) => {
+    expect(await bestOf(() => expect(hasLongNumber(json)).toBe(false))).toBeLessThan(limitMs(100))
   })
 })

@@ -15,7 +15,7 @@ jq() { echo "it"; }
 `
 /** The arguments of each curl of these commands, as a shell understands them. */
 async function argumentsOf(commands: string): Promise<string[]> {
-  const { stderr } = await run('bash', ['-c', PRELUDE + commands], { timeout: 10_000 })
+  const { stderr } = await run('bash', ['-c', PRELUDE + commands], { timeout: 120_000 })
   return stderr.split('\0').slice(0, -1)
 }
 

@@ -28,7 +28,7 @@ it('thirty-two bodies of a sender are read at once; others wait, are refused aft
 })
 
 it('what waits starts in its order, also where what is before it fails', async () => {
-  const one = createSomeAtATime(1, 1000, () => new Error('late'))
+  const one = createSomeAtATime(1, 60_000, () => new Error('late'))
   const order: number[] = []
   const work = (n: number, fails: boolean) => async () => {
     order.push(n)

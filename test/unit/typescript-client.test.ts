@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import fc from 'fast-check'
+import { limitMs } from '../harness/machine-speed.ts'
 import { createParser } from '../../clients/typescript/src/core/events.ts'
 import {
   ApiError,
@@ -48,7 +49,7 @@ async function serve(answers: (Answer | ((request: IncomingMessage) => Answer))[
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     apiKey: 'k',
     apiSecret: 's',
-    timeoutMs: 2000,
+    timeoutMs: 60_000,
     ...more,
   })
   return { client, seen, tokens: () => tokens }
@@ -192,7 +193,9 @@ describe('the TypeScript client', () => {
     await expect(first(refusing.client)).rejects.toMatchObject({ code: 'forbidden' })
     const foreign = await serve([{ status: 200, body: '<html>', headers: { 'content-type': 'text/html' } }], { retriesMax: 4 })
     const { client } = foreign
-    await expect(Promise.race([first(client), new Promise((resolve) => setTimeout(resolve, 8000, 'late'))])).rejects.toThrow(ApiError)
+    await expect(Promise.race([first(client), new Promise((resolve) => setTimeout(resolve, limitMs(60_000), 'late'))])).rejects.toThrow(
+      ApiError,
+    )
   })
 
   it('comes back where it left off, and ends when what it listens to is gone', async () => {

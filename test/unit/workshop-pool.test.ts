@@ -1,6 +1,7 @@
 /** Workshop places: one account's jobs, which may never end, leave room for those of others. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
+import { limitMs } from '../harness/machine-speed.ts'
 import { openPool, type Pool } from '../../services/control-plane/workshop/pool.ts'
 import type { WorkshopProcess } from '../../services/control-plane/workshop/process.ts'
 
@@ -60,7 +61,7 @@ it('the accounts take turns, however many jobs one of them has waiting', () =>
       )
     for (const account of ['acc_m', 'acc_m', 'acc_m', 'acc_v', 'acc_v', 'acc_w']) next(account)
     pool.release(running, true)
-    await expect.poll(() => served.length).toBe(6)
+    await expect.poll(() => served.length, { timeout: limitMs(10_000) }).toBe(6)
     expect(served).toEqual(['acc_m', 'acc_v', 'acc_w', 'acc_m', 'acc_v', 'acc_m'])
   }))
 

@@ -178,20 +178,28 @@ describe('signing in', () => {
     const { by, theirs } = await inTwo()
     const other = await signedIn({ ...by, account_id: accountId })
     await other.call('POST', '/v1/session/password', { password: 'another long one', current_password: PASSWORD })
-    const statuses = new Set<number>()
-    for (let n = 0; n < 31; n++) statuses.add((await anonymous().call('POST', '/v1/sessions', by)).status)
-    expect([...statuses]).toEqual([201, 429])
+    expect(await statusesOf(by)).toEqual([201, 429])
     const told = async (each: Client) =>
       (await each.call<{ entries: { status: number }[] }>('GET', '/v1/audit?operation=createSession&page_size=100')).body.entries
     expect((await told(client)).some(({ status }) => status === 401)).toBe(true)
     expect((await told(theirs)).some(({ status }) => status === 201)).toBe(true)
   })
 
+  /** What 31 wrong passwords are answered with, which are too many for a minute: a few at once, as each takes a processor for a while. */
+  async function statusesOf(by: object): Promise<number[]> {
+    const statuses = new Set<number>()
+    for (let sent = 0; sent < 31; sent += 4) {
+      const few = Array.from({ length: Math.min(4, 31 - sent) }, () => anonymous().call('POST', '/v1/sessions', by))
+      for (const { status } of await Promise.all(few)) statuses.add(status)
+      // All before the last few are within the limit.
+      if (sent < 28) expect(statuses.has(429)).toBe(false)
+    }
+    return [...statuses].toSorted()
+  }
+
   it('is refused after too many wrong passwords for an address', async () => {
     const email = emailOf('guessed')
-    const statuses = new Set<number>()
-    for (let n = 0; n < 31; n++) statuses.add((await anonymous().call('POST', '/v1/sessions', { email, password: PASSWORD })).status)
-    expect([...statuses]).toEqual([401, 429])
+    expect(await statusesOf({ email, password: PASSWORD })).toEqual([401, 429])
   })
 })
 
