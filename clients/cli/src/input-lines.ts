@@ -42,8 +42,8 @@ type Row = { record: Record<string, string>; info: { lines: number } }
 const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/
 
 /**
- * The JSON of a cell, by the type of the stream's field; undefined for an empty cell of a field that may be missing. What does not fit goes as
- * text, and the service says why.
+ * A cell's JSON, by the type of the stream's field; undefined for an empty cell of an optional field. What doesn't fit is sent as text, and
+ * the service says why.
  */
 function cellJson(cell: string, type = 'string'): string | undefined {
   const [base, isOptional] = type.endsWith('?') ? [type.slice(0, -1), true] : [type, false]

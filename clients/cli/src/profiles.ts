@@ -39,7 +39,7 @@ export function saveProfiles(env: Environment, profiles: Profiles): void {
   renameSync(next, file)
 }
 
-/** The profile to use: the environment's variables first, then `--profile`, DPS_PROFILE, and the current one. Throws Misused if there is none. */
+/** The profile to use: the environment's variables, else `--profile`, DPS_PROFILE or the current one. Throws Misused if there is none. */
 export function currentProfile(env: Environment, asked: string | undefined): Profile {
   const { DPS_URL: url, DPS_API_KEY: api_key, DPS_API_SECRET: api_secret } = env
   const set = [url, api_key, api_secret].filter(Boolean).length

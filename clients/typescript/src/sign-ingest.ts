@@ -1,4 +1,4 @@
-/** Signs bodies for `POST /v1/ingest/{pipeline}`, as Standard Webhooks has it: the pipeline's `webhook` source must have `scheme: standard`. */
+/** Signs bodies for `POST /v1/ingest/{pipeline}` as Standard Webhooks does; the pipeline's `webhook` source needs `scheme: standard`. */
 
 const encoder = new TextEncoder()
 const base64 = (bytes: ArrayBuffer): string => btoa(String.fromCharCode(...new Uint8Array(bytes)))

@@ -1,6 +1,6 @@
 /**
- * The account's pipelines as they change, for all tabs of the browser over one connection: the tab that has the lock listens to the service and
- * broadcasts each event to the other tabs. Browsers have no locks over plain HTTP: there each tab opens its own connection.
+ * The account's pipelines as they change, over one connection for all tabs of the browser: the tab that holds the lock listens to the
+ * service and broadcasts each event to the others. Browsers have no locks over plain HTTP: there each tab opens its own connection.
  */
 import { computed, signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'

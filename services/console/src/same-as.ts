@@ -1,6 +1,6 @@
 /**
- * What a form is about to do, written as commands for `curl` and as a manifest. The address and the token are the reader's: `URL` and `TOKEN`, as
- * everywhere in the documents.
+ * What a form is about to do, as `curl` commands and as a manifest. The reader fills in address and token: `URL` and `TOKEN`, as everywhere
+ * in the documents.
  */
 import { writeJson } from '../../../clients/typescript/src/core/exact-json.ts'
 

@@ -9,8 +9,8 @@ export const session = signal<Session | null | undefined>(undefined)
 export const hasEnded = signal(false)
 const LINK = 'dps-link'
 /**
- * A link in the address, which waits for a click: another site may have led here, to sign a person in as another one. This tab keeps it until
- * then, also when it is loaded again.
+ * The link in the address, not used before a click: another site may have led here to sign a person in as someone else. This tab keeps it
+ * until then, also over a reload.
  */
 export const link = signal<string | undefined>(sessionStorage.getItem(LINK) ?? undefined)
 link.subscribe((token) => (token === undefined ? sessionStorage.removeItem(LINK) : sessionStorage.setItem(LINK, token)))

@@ -1,4 +1,6 @@
-/** `dps completion`: a script for the shell that completes commands, their subcommands, options and kinds of things. Names of things are not asked for. */
+/**
+ * `dps completion`: a shell script that completes commands, subcommands, options and kinds of things. It doesn't ask the service for names.
+ */
 import { Argument, type Command } from 'commander'
 import type { Io } from '../context.ts'
 

@@ -1,4 +1,4 @@
-/** `dps mcp`: the service as tools for a language model, over stdio (Model Context Protocol). It reads; it writes only where that was allowed twice. */
+/** `dps mcp`: the service as tools for a language model, over stdio (Model Context Protocol). It reads; writing must be allowed twice. */
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import type { Command } from 'commander'

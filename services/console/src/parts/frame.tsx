@@ -45,7 +45,7 @@ function Links() {
   )
 }
 
-/** The connection of an event stream stays open while the service hangs, and says nothing: so it is asked now and then whether it answers. */
+/** While the service hangs, its event stream stays open and silent, so the console asks now and then whether the service answers. */
 const PULSE_MS = 10_000
 const PATIENCE_MS = 8000
 const getSoon = <T,>(path: string, signal: AbortSignal): Promise<T> =>

@@ -1,4 +1,4 @@
-/** A config as a form, made from its JSON Schema: what the schema says in words and lists becomes fields, anything else is written as JSON. */
+/** A config as a form, made from its JSON Schema. What the form has no field for is written as JSON. */
 import type { Detail } from '../api.ts'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { parseAsWritten, writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
