@@ -1,4 +1,4 @@
-/** Puts the built-in SmartModules into Postgres at start, so that every account has them; changed code or another schema is a new version. */
+/** Puts the built-in SmartModules into Postgres at start, for all accounts. Changed code or a changed schema is a new version. */
 import { isDeepStrictEqual } from 'node:util'
 import { ADVISORY_LOCKS, waitForLock } from './store/locks.ts'
 import { newId } from '../../shared/model/ids.ts'
@@ -14,7 +14,7 @@ import {
   type PlainVersion,
 } from './store/smartmodules.ts'
 
-/** What has changed, but whose declared version exists already, gets the next patch version: versions are immutable, and pipelines keep theirs. */
+/** A change whose declared version exists already gets the next patch version: versions are immutable, and pipelines keep theirs. */
 function versionFor(declared: string, known: PlainVersion[]): string {
   if (!known.some(({ version }) => version === declared)) return declared
   const [major, minor, patch] = known[0]!.version.split('.').map(Number)

@@ -1,6 +1,6 @@
 /**
- * The API's HTTP server: how long a request may take to arrive, and how many connections there may be. Before a request is there, it is not known
- * who sends it, so that these bounds are all that holds then.
+ * The API's HTTP server: how long a request may take to arrive, and how many connections there may be. Until a request has arrived, its
+ * sender is unknown, so no other limit applies yet.
  */
 import { readFileSync } from 'node:fs'
 import { createServer, type RequestListener, type Server } from 'node:http'

@@ -6,7 +6,7 @@ const end = (message: string, code: number): never => {
   process.exit(code)
 }
 
-/** The settings, as `load` reads them. Ends the process with a sentence that names those that are missing or wrong; so does any later error. */
+/** The settings that `load` reads. Missing or wrong settings, and any later error, end the process with a sentence that names them. */
 export function operatorSettings<T>(load: () => T): T {
   process.on('uncaughtException', (error) => end(reasonOf(error), 1))
   try {

@@ -69,8 +69,8 @@ export const UNPACED: Pace = { turns: (count, step) => paced(count, step, () => 
 
 export type Pacer = {
   /**
-   * Does the work when the account has rested from its earlier long work. Throws ServiceError `rate_limit_exceeded` where that takes too long,
-   * or too many wait already. The pace ends with the work's promise: what goes on in the background fails at its next turn.
+   * Does the work once the account has rested from its earlier long work. Throws ServiceError `rate_limit_exceeded` when that takes too
+   * long or too many wait. The pace ends with the work's promise: what goes on in the background fails at its next turn.
    */
   during<T>(accountId: string, work: (pace: Pace) => Promise<T>): Promise<T>
 }

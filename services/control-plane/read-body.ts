@@ -65,7 +65,7 @@ export async function readBody(ctx: Context, contract: Contract): Promise<RawRec
 export const textOf = (ctx: Context, { passesTextOn }: Contract): { text?: string } =>
   passesTextOn && typeof ctx.request.rawBody === 'string' ? { text: ctx.request.rawBody } : {}
 
-/** Of the record that nests deepest: looked at in the bytes, because walking through a megabyte of small values takes a quarter of a second. */
+/** The depth of the record that nests deepest, read from the bytes: walking through a parsed megabyte of small values takes 250 ms. */
 function depthOf({ bytes, spans }: RawRecords): number {
   let deepest = 0
   for (let at = 0; at < spans.length; at += 2) deepest = Math.max(deepest, jsonDepth(bytes, spans[at], spans[at + 1]))

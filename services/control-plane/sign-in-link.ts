@@ -1,6 +1,6 @@
 /**
- * Makes a link that signs an owner in to the console, once: `sign-in-link.ts ACCOUNT EMAIL` with the control plane's environment. An address
- * that is no member of the account yet becomes one. Prints one JSON line; the token is shown only this once.
+ * Makes a link that signs an owner in to the console once: `sign-in-link.ts ACCOUNT EMAIL` with the control plane's environment. An address
+ * that is not yet a member of the account becomes one. Prints one JSON line; the token is never shown again.
  */
 import { loadControlPlaneConfig } from '../../shared/config/config.ts'
 import { newId } from '../../shared/model/ids.ts'

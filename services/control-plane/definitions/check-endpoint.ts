@@ -1,4 +1,7 @@
-/** Asks the system that a connector's config names, in a workshop: servers may lie, and drivers throw. Errors become faults of the config. */
+/**
+ * Asks the system that a connector's config names. This runs in a workshop: servers may lie, and drivers throw. Errors become faults of the
+ * config.
+ */
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { findConnector } from '../../../shared/connectors/catalogue.ts'
 import { secretsIn } from '../../../shared/connectors/secret.ts'

@@ -17,7 +17,10 @@ function shown(value: unknown): unknown {
   return value ?? null
 }
 
-/** Where `after` differs from `before`, in members that `after` has. Members named in `whole` are compared as a whole: what they leave out is gone. */
+/**
+ * Where `after` differs from `before`, in members that `after` has. The members in `whole` are replaced, not merged: what they omit is
+ * gone.
+ */
 export function differences(before: Part, after: Part, whole: readonly string[], at = ''): Difference[] {
   return Object.entries(after).flatMap(([name, value]): Difference[] => {
     const path = pointer([name], at)

@@ -125,8 +125,8 @@ async function fieldsOfSource(db: Queryable, accountId: string, source: Pipeline
 }
 
 /**
- * What the sink is told of the records that the chain makes of the source's; nothing where it is a stream, which has a schema of its own. May
- * take seconds, so never call it in a transaction.
+ * The names and types that the sink gets for the chain's records; nothing for a stream, which has its own schema. May take seconds, so
+ * never call it in a transaction.
  */
 export async function fieldsBehind(
   { db, workshop }: Pick<Deps, 'db' | 'workshop'>,

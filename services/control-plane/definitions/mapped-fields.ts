@@ -1,4 +1,4 @@
-/** What `dps/map-fields` makes of the types of records' members: exact where they follow from the config, `any` where records may differ. */
+/** How `dps/map-fields` changes the types of members: exact where they follow from the config, `any` where records may differ. */
 
 type Fields = Record<string, string>
 type Config = Record<string, unknown>

@@ -43,8 +43,8 @@ function lettersAt(text: string, at: number): string {
 }
 
 /**
- * Those of the fields that the config names, in any of its texts and member names; a text that only happens to be equal counts too. Accounts
- * write both: each place is looked at once, however many fields there are, and in short turns.
+ * The fields that the config names in any text or member name; a text that is equal by chance counts too. Accounts write both, so each
+ * place is looked at once, however many fields there are, and in short turns.
  */
 export async function mentionedFields(config: unknown, fields: readonly string[]): Promise<string[]> {
   // By what can be read at a place: most fields are all letters, and at most one of these is named there.

@@ -1,6 +1,6 @@
 /**
- * What changes in an account's pipelines and jobs, for clients that listen. However many listen, an account is looked at once a second; without
- * a client not at all.
+ * Changes in an account's pipelines and jobs, for clients that listen. An account is queried once a second however many listen, and not at
+ * all when none does.
  */
 import type { JobItem } from '../../../shared/api/jobs.ts'
 import type { z } from 'zod'

@@ -95,7 +95,7 @@ async function findPushable({ db }: Pick<Deps, 'db'>, pipelineId: string): Promi
   return { id: row.id, account_id: row.account_id, topic: source.topic, config: WebhookConfig.parse(source.config) }
 }
 
-/** Pipelines by id, and that there is none, for a moment: definitions are large, and a sender who knows an id asks for one before any limit. */
+/** Caches pipelines by id for a moment, also that an id is unknown. Definitions are large, and this look-up precedes every rate limit. */
 export function createPushables(deps: Pick<Deps, 'db'>, now: () => number): (pipelineId: string) => Promise<Pushable | undefined> {
   const found = createMomentCache((id) => findPushable(deps, id), now)
   return async (id) => (isIdOf('pipeline', id) ? found.get(id) : undefined)
@@ -125,9 +125,9 @@ async function authenticated(
 }
 
 /**
- * What `ingest` needs of the limits: `signed` counts failures by pipeline and address, `unknown` by address alone, and `assertFewFailed` throws where there were too many; `room` bounds
- * the bytes of an account's bodies, and `body` lets a sender have only some bodies of an account read at once; `pushed` counts the request
- * towards its account's quota.
+ * The limits that `ingest` needs. `signed` counts failures by pipeline and address, `unknown` by address alone, and `assertFewFailed`
+ * throws after too many. `room` bounds the bytes of an account's bodies, `body` how many of them one sender has read at once; `pushed`
+ * counts the request towards the account's quota.
  */
 export type IngestLimits = {
   assertFewFailed(): Promise<void>

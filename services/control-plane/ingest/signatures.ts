@@ -37,7 +37,8 @@ const SCHEMES: Record<Scheme, (body: Buffer, headerOf: HeaderOf, header: string 
     const signature = /^v0=(.*)$/.exec(headerOf(header))?.[1] ?? ''
     return isRecent(seconds, nowMs) ? { bytes: [`v0:${seconds}:`, body], signatures: [signature] } : undefined
   },
-  // https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md: several, separated by spaces, during rotation
+  // https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md: while keys rotate, several, separated by
+  // spaces.
   standard: (body, headerOf, header = 'webhook-signature', nowMs) => {
     const [id, seconds] = [headerOf('webhook-id'), headerOf('webhook-timestamp')]
     const signatures = headerOf(header)

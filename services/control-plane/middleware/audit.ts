@@ -49,7 +49,7 @@ export type Audit = ReturnType<typeof createAudit>
 /** Logs how a member fared that wanted to sign in; a request that names no member is in no account's log. */
 export type SignInAudit = {
   signedIn(member: SigningIn): Promise<void>
-  /** Returns at once, so that a known address takes no longer than an unknown one; of many refusals within a minute the first are logged. */
+  /** Returns at once, so that known and unknown addresses take equally long; of many refusals in a minute only the first are logged. */
   refused(member: SigningIn): void
 }
 type SigningIn = { id: string; account_id: string }

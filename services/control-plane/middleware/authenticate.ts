@@ -1,4 +1,6 @@
-/** Bearer token, or session cookie → caller. Keys and sessions are cached for only two seconds, so that what is revoked stops within seconds. */
+/**
+ * Bearer token or session cookie → caller. Keys and sessions are cached for two seconds only, so that revoking one takes effect in seconds.
+ */
 import type { Context } from 'koa'
 import type { Database } from '../store/database.ts'
 import { ROLE_SCOPES } from '../../../shared/model/limits.ts'

@@ -10,7 +10,9 @@ const WAIT_MAX_MS = 10_000
 const WAITING_MAX = 64
 
 export type FewAtOnce = {
-  /** Does the work as soon as few others of the account are done. Throws ServiceError `rate_limit_exceeded` when too many wait, or for too long. */
+  /**
+   * Waits until few others of the account are being done. Throws ServiceError `rate_limit_exceeded` when too many wait, or for too long.
+   */
   during<T>(accountId: string, work: () => Promise<T>): Promise<T>
 }
 

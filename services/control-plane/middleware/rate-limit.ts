@@ -27,8 +27,7 @@ export type RateLimit = {
   /** Limits what needs no token and is no operation, by the client's address. */
   page(ctx: Context): Promise<void>
   /**
-   * Runs `work`, whose failure to authenticate counts for the key and the client's address; throws 429 without running it once there were too
-   * many.
+   * Runs `work` and counts its failed authentication for the key and the client's address; after too many, throws 429 without running it.
    */
   guarded<T>(kind: GuardedKind, key: string, work: () => Promise<T>): Promise<T>
   /** Throws 429 where there were too many failures, without counting an attempt. */
@@ -38,8 +37,8 @@ export type RateLimit = {
 /** Failures per minute and address: with a secret for one API key, and with a signature for one pipeline. */
 const FAILURES = { secret: 30, signature: 60 } as const
 /**
- * Attempts at once in this process, for what one attempt may fail on; more wait. Each counts as a failure until it has succeeded, so that many
- * right ones at once must stay below the limit, also beside those of another control plane.
+ * How many attempts on one credential from one address run at once in this process; more wait. Each counts as a failure until it
+ * succeeds, so that many correct ones at once must stay below the limit, even with those of another control plane.
  */
 const ATTEMPTS_AT_ONCE = 5
 const ATTEMPT_WAIT_MAX_MS = 10_000

@@ -1,6 +1,6 @@
 /**
- * Answers that wait for their clients to read them: a connection whose client reads nothing ends, and what waits for one account is bounded.
- * Server-sent events have bounds of their own (`sse/`).
+ * Answers that wait for their clients to read them: a connection whose client reads nothing is ended, and the bytes that wait are bounded
+ * per account. Server-sent events have bounds of their own (`sse/`).
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Stream } from 'node:stream'
@@ -10,8 +10,8 @@ import { printJson } from '../shown/print-json.ts'
 import { ServiceError } from '../service-error.ts'
 
 /**
- * How long an answer may wait without progress, once or twice: Node gives a large write a second term where the first part of it went to the
- * system's buffer. Progress shows in steps of about a third of that buffer, so that a shorter term would end slow clients that do read.
+ * How long an answer may wait without progress. It may take twice that: Node gives a large write a second term once part of it reached the
+ * system's buffer. Progress shows in steps of about a third of that buffer, so a shorter term would end slow clients that do read.
  */
 const WITHOUT_PROGRESS_MS = 20_000
 const WAITING_BYTES_MAX = 64 << 20
@@ -68,7 +68,7 @@ export function createUnsentAnswers(bytesMax = WAITING_BYTES_MAX, largest = LARG
   }
 }
 
-/** An answer whose turn on its connection has not come does not hear that the connection ends: that is asked of the connection, once for all. */
+/** A response still queued behind another on its connection gets no `close` event, so one listener per connection watches for it. */
 function createOnceGone() {
   const byConnection = new WeakMap<IncomingMessage['socket'], Set<() => void>>()
   return ({ socket }: IncomingMessage, res: ServerResponse, done: () => void): void => {

@@ -3,7 +3,9 @@ import type { Context } from 'koa'
 import type { Workshop } from '../workshop/workshop.ts'
 import { ServiceError } from '../service-error.ts'
 
-/** The same dependencies, with a workshop whose jobs end when the client of the request leaves: an answer that no client reads takes no place. */
+/**
+ * The same dependencies, with a workshop whose jobs end when the request's client leaves: an answer that no client reads takes no place.
+ */
 export function untilClientLeaves<D extends { workshop: Workshop }>(deps: D, { res }: Pick<Context, 'res'>): D {
   const left = new AbortController()
   res.once('close', () => {

@@ -45,8 +45,8 @@ const isBelow = (at: readonly PropertyKey[], pattern: readonly string[]): boolea
   at.length >= pattern.length && pattern.every((part, index) => part === '*' || part === at[index])
 
 /**
- * The body with its numbers as JavaScript's own, but for those of the `exactMembers`, which stay as they are written. Throws 400 naming every other
- * integer that JavaScript rounds: a different number would be stored.
+ * The body with numbers as JavaScript's own, except in `exactMembers`, which keep their digits. Throws 400 naming every other integer that
+ * JavaScript would round, because a different number would be stored.
  */
 export function withDigits(text: string, body: unknown, exactMembers: readonly string[] = []): unknown {
   if (exactMembers.length === 0 && !hasLongNumber(text)) return body

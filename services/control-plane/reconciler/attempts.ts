@@ -1,6 +1,6 @@
 /**
- * Which of the unfinished resources the reconciler tries, and when: one that fails is tried again later and later, an account waits for those
- * that were tried longer ago, and a pass ends after a while. So no account's undeletable pipelines hold up the others.
+ * Which unfinished resources the reconciler tries, and when: one that fails is tried again after growing pauses, accounts take turns, least
+ * recently tried first, and a pass has a time limit. So no account's undeletable pipelines hold up the others.
  */
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import type { Deps } from '../deps.ts'

@@ -1,7 +1,7 @@
 /**
- * Canaries: a version runs beside the one in the pipeline, over the source's records as they come, in a workshop. Nothing of that is
- * delivered, and no task knows of it, so that it can't hold up or harm the pipeline; where records come faster than it can compare, it skips.
- * One with a share is compared too, and judged by what the tasks report besides.
+ * Canaries: a workshop runs another version over the source's records as they come. None of its output is delivered and no task knows of
+ * it, so it can't hold up or harm the pipeline; where records come faster than it can compare, it skips. A canary with a share is compared
+ * too, and also judged by what the tasks report.
  */
 import type { Difference } from '../../../shared/api/canary.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'

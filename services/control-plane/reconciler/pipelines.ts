@@ -99,8 +99,8 @@ function resolvedStart({ request }: PipelineRow): Map<number, bigint> | undefine
 }
 
 /**
- * True once no task and no job of the pipeline is running any more: each task has reported that of the current attempt. One that has reported
- * nothing yet may be starting, unless processors were never told of the pipeline (`hadTasks`).
+ * True once no task or job of the pipeline runs: each task has reported so for the current attempt. A task without a report may be
+ * starting, unless processors were never told of the pipeline (`hadTasks`).
  */
 export async function isDrained(db: Queryable, { id, definition, attempt }: Drained, hadTasks = true): Promise<boolean> {
   if ((await listUnfinishedJobsOf(db, id)).length > 0) return false

@@ -1,7 +1,7 @@
 /**
- * Tombstones for what pipelines and jobs that are gone have left on `dps.observed` and `dps.ledger`: compaction keeps the last record of each
- * key for ever. Four times a day both are read through. Ids are never used again, so a late tombstone replaces nothing that counts; a
- * processor that still reports then is swept the next time.
+ * Writes tombstones for what deleted pipelines and jobs left on `dps.observed` and `dps.ledger`: compaction keeps the last record of each
+ * key for ever. Both are read through four times a day. Ids are never reused, so a late tombstone replaces nothing that counts; what a
+ * processor still reports then is swept the next time.
  */
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { appendRecords } from '../../../shared/kafka/append.ts'

@@ -1,4 +1,4 @@
-/** Dead letters beyond an account's quotas are deleted, the oldest first, from the topic and from its projection; looked at once an hour. */
+/** Once an hour, deletes dead letters beyond an account's quotas, oldest first, from the topic and from its projection. */
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { findAccount } from '../store/accounts.ts'
 import { deleteTrimmed, listKept, listTrims, listWithDeadLetters } from '../store/dead-letter-upkeep.ts'

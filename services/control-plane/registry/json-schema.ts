@@ -27,7 +27,7 @@ const FAULT_CHARACTERS_MAX = 1000
 const keyOf = (schema: SchemaText): string => createHash('sha256').update(JSON.stringify(schema)).digest('base64')
 
 /**
- * Returns the validator of a schema that an account has a say in. Throws TookTooLong for one that takes more than two seconds to compile, and
+ * Returns the validator of a schema that an account may have written. Throws TookTooLong when it takes over two seconds to compile, and
  * what `openJsonSchema` throws.
  */
 export function openForeignJsonSchema(schema: SchemaText, faults: Faults = 'first'): ValidateFunction {

@@ -11,8 +11,8 @@ import { readSchema, SchemaRefused, SchemaVersion, versionPath } from '../../../
 /** Client of the schema registry. */
 export type Registry = {
   /**
-   * Registers a schema that was made from a stream's fields, and returns its id; repeating the call returns the same id. Throws SchemaRefused
-   * when the registry refuses the schema.
+   * Registers a schema made from a stream's fields and returns its id, the same one each time. Throws SchemaRefused when the registry
+   * refuses it.
    */
   register(subject: string, format: StreamFormat, text: string, compatibility: string): Promise<number>
   /** The same for a schema from the registry, in whatever form it has there: the library parses only some. */

@@ -1,6 +1,6 @@
 /**
- * Prints answers that hold JSON of others, which is copied as it is: parsing a megabyte of small values, to print it again, holds the thread
- * for a quarter of a second.
+ * Prints answers that contain others' JSON, which is copied as it is: parsing a megabyte of small values, only to print it again, blocks
+ * the thread for 250 ms.
  */
 import { randomUUID } from 'node:crypto'
 import { parseAsWritten } from '../../../shared/model/exact-json.ts'

@@ -50,8 +50,8 @@ function fitting(value: Buffer, room?: ShownBytes, decode?: Decode): Buffer | un
 const showBeginning = (value: Buffer) => ({ base64: value.toString('base64', 0, BEGINNING_BYTES), json: null, truncated: true as const })
 
 /**
- * For `printJson`. `json` is null if the value is not JSON, nor becomes it by `decode`. If `room` is given and too small, only the value's beginning is shown,
- * with `truncated`.
+ * For `printJson`. `json` is null if the value is not JSON and `decode` makes none of it. If `room` is too small, only the value's
+ * beginning is shown, with `truncated`.
  */
 export function showValue(value: Buffer | null, room?: ShownBytes, decode?: Decode) {
   if (value === null) return null

@@ -5,7 +5,7 @@ import { assertActive } from '../middleware/authenticate.ts'
 import { newSession } from '../sessions.ts'
 import { deleteSession, findSession, insertSession, type ActiveSession, type MemberRow } from '../store/members.ts'
 
-/** The session, and the token for its cookie. Throws invalid_credentials for a member that was removed, forbidden for a suspended account. */
+/** The session, and the token for its cookie. Throws invalid_credentials for a removed member, forbidden for a suspended account. */
 export async function openSession(
   { db, credentials }: Pick<Deps, 'db' | 'credentials'>,
   member: Pick<MemberRow, 'id'>,

@@ -1,6 +1,6 @@
 /**
- * As which member a person signs in who has proven an address to the provider. Anyone may have added the address to an account of theirs, and
- * the link of an invitation is known to who made it: only both proofs together, in one browser, make an account the person's own.
+ * Which member a person is who has proven an address to the provider. Anyone may have added that address to their own account, and an
+ * invitation's link is known to its maker: only both proofs together, in one browser, make an account the person's own.
  */
 import type { Queryable } from '../store/database.ts'
 import { confirmByProvider, findSession, findSigningIn, type MemberRow, type NamedMember } from '../store/members.ts'

@@ -1,6 +1,6 @@
 /**
- * An OpenID Connect provider that members sign in with: the authorization code flow with PKCE (OpenID Connect Core 1.0 §3.1, RFC 7636). It is
- * asked for its addresses and keys at the first sign-in, and again until it answers.
+ * An OpenID Connect provider that members sign in with, by the authorization code flow with PKCE (OpenID Connect Core 1.0 §3.1, RFC 7636).
+ * Its addresses and keys are fetched at the first sign-in, and again until it answers.
  */
 import {
   allowInsecureRequests,

@@ -45,8 +45,8 @@ export async function findCanary(db: Queryable, pipelineId: string): Promise<Can
 }
 
 /**
- * The canaries to compare next, at most `limit`: of running pipelines of accounts that are not suspended, in turns of the accounts, those that
- * have waited longest first.
+ * The canaries to compare next, at most `limit`: of running pipelines of accounts that are not suspended. Accounts take turns; the canaries
+ * that have waited longest come first.
  */
 export async function listComparing(db: Queryable, limit: number): Promise<CanaryRow[]> {
   const { rows } = await db.raw(

@@ -44,7 +44,9 @@ export async function deleteTrimmed(trx: Queryable, { pipeline_id, letter_partit
     .delete()
 }
 
-/** The first offset of each partition that the account's dead-letter topics must keep: of its first row, or of what is still to be projected. */
+/**
+ * Per partition, the first offset that the account's dead-letter topics must keep: of its first row, or of what is still to be projected.
+ */
 export async function listKept(db: Queryable, id: string): Promise<Trim[]> {
   const { rows } = await db.raw(
     `SELECT p.pipeline_id, p.partition AS letter_partition, coalesce(min(d.letter_offset), p.next_offset)::text AS "from"

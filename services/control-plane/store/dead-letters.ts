@@ -63,7 +63,7 @@ export async function lockDeadLetterPosition(db: Queryable, pipelineId: string, 
 }
 
 const COMPARED = ['partition', 'record_offset', 'step', 'letter_partition', 'letter_offset', 'redrives', 'revision'] as const
-/** What is compared of a dead letter. `content`: a digest of its key and value, since a topic made anew has other records at these offsets. */
+/** What is compared of a dead letter. `content`: a digest of key and value, since a recreated topic has other records at these offsets. */
 type Compared = Pick<DeadLetterRow, (typeof COMPARED)[number] | 'status'> & { content: string }
 
 const digestOf = (bytes: Buffer | null): string => (bytes === null ? '' : createHash('sha256').update(bytes).digest('hex'))

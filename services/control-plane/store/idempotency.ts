@@ -12,7 +12,9 @@ export type Claim =
   | { kind: 'in_flight' }
   | { kind: 'done'; answer: KeptAnswer; isSealed: boolean }
 
-/** A claim without a response can be taken over after this time: longer than any request under a key may take (`with-deadline.ts`, the workshop). */
+/**
+ * After this time, a claim without a response can be taken over. No request under a key takes as long (`with-deadline.ts`, the workshop).
+ */
 const IN_FLIGHT_SECONDS = 60
 
 /** Claims the key for a request with this fingerprint, or returns the state of the earlier request. A write in doubt is resumed. */

@@ -20,8 +20,8 @@ export async function listLineage(
 }
 
 /**
- * What one pipeline runs; undefined once it is gone. Of one alone, because these are up to 2 MiB. Postgres takes nothing out of them: it refuses
- * some JSON that configs may hold (\u0000).
+ * What one pipeline runs; undefined once it is gone. One at a time, because these are up to 2 MiB. The JSON is not taken apart in Postgres,
+ * which refuses some that configs may hold (\u0000).
  */
 export async function findRun(db: Queryable, id: string): Promise<Pick<PipelineRow, 'revision' | 'request' | 'definition'> | undefined> {
   return db('pipelines').where({ id }).first('revision', 'request', 'definition')

@@ -200,7 +200,7 @@ export async function deleteObserved(db: Queryable, pipelineId: string): Promise
   await db('observed_tasks').where({ pipeline_id: pipelineId }).delete()
 }
 
-/** Ids of pipelines that have committed positions but no running tasks, so that their positions could expire; also those of suspended accounts. */
+/** Pipelines with committed positions but no running tasks, whose positions could expire; also those of suspended accounts. */
 export async function listIdlePipelines(db: Queryable): Promise<string[]> {
   return db('pipelines')
     .whereIn('status', ['created', 'stopped', 'failed'])
@@ -208,7 +208,7 @@ export async function listIdlePipelines(db: Queryable): Promise<string[]> {
     .pluck('id')
 }
 
-/** Ids of pipelines that may have an external source, and so an intake topic: the others have an external sink, or a config that says so. */
+/** Pipelines that may have an external source, and so an intake topic: the others have an external sink, or a config that says so. */
 export async function listPerhapsSourced(db: Queryable): Promise<string[]> {
   // No closer, because Postgres refuses to read inside of a definition that contains \\u0000.
   return db('pipelines').whereRaw(`definition::text LIKE '%"connector_id":%'`).pluck('id')

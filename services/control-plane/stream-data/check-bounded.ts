@@ -1,4 +1,7 @@
-/** Checks of records by schemas from the registry, in which `pattern` and `anyOf` can take for ever: ended, counted and paused by account. */
+/**
+ * Checks records by schemas from the registry, whose `pattern` and `anyOf` can take for ever: with a time limit, counted and paced by
+ * account.
+ */
 import { runBounded, threadCpuMs, TookTooLong } from '../bounded-work.ts'
 import { openKept } from '../kept.ts'
 import { invalidRequest, ServiceError } from '../service-error.ts'

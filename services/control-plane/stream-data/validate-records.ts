@@ -41,8 +41,8 @@ const openFieldsOf = ({ schema, schema_text }: Validated): string[] | undefined 
   schema_text ? undefined : Object.keys(schema).filter((name) => OPEN_TYPE.test(schema[name]!))
 
 /**
- * Numbers in the `open` fields that JSON readers would change: beyond a double, or integers beyond ±(2^53 − 1). A schema that the stream did
- * not make says itself which integers it takes.
+ * Numbers in the `open` fields that JSON readers would change: beyond a double, or integers beyond ±(2^53 − 1). A schema that the stream
+ * did not make says itself which integers it takes.
  */
 function lossyNumbers(record: unknown, open: string[] | undefined, root: string): Detail[] {
   const details: Detail[] = []

@@ -31,7 +31,7 @@ export async function placeOfStream(db: Queryable, stream: StreamRow): Promise<P
   }
 }
 
-/** `at` as the contract has it. Throws ServiceError `conflict` for a step that the pipeline does not have, and for a sink that is no stream. */
+/** `at` as in the contract. Throws ServiceError `conflict` for a step that the pipeline does not have, and for a sink that is no stream. */
 export async function placeInPipeline(db: Queryable, definition: PipelineDefinition, at: string): Promise<Place> {
   const { pipeline_id, account_id, sink, dead_letter_topic, steps } = definition
   const source = {

@@ -1,6 +1,6 @@
 /**
- * Whose tails may run records through steps next. A run takes a workshop of the account, which previews and uploads need too: an account has
- * one run at a time, and then for many times as long none.
+ * Whose tails may run records through steps next. A run takes one of the account's workshops, which previews and uploads need too: an
+ * account has one run at a time, then rests for many times as long.
  */
 import { createRests } from '../pacing.ts'
 

@@ -1,6 +1,6 @@
 /**
- * A record's trace as the pipeline handled it. Where a canary has a share of the keys, a task may have taken it off before the record: which
- * version handled it is told by what the canary would have made of it, and by the record's dead letters.
+ * A record's trace as the pipeline handled it. Where a canary has a share of the keys, a task may have stopped it before the record: which
+ * version handled the record follows from what the canary would have made of it, and from the record's dead letters.
  */
 import type { Trace } from '../../../shared/api/operate.ts'
 import type { CanaryDefinition, PipelineDefinition } from '../../../shared/model/definition.ts'

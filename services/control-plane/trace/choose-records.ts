@@ -49,8 +49,8 @@ async function afterPage(
 }
 
 /**
- * Up to `limit` records of all partitions together, oldest first: the first of them, or the last. Those of one partition stay in the order of
- * their offsets, whatever their times are, so that nothing lies between what is chosen of it.
+ * Up to `limit` records of all partitions together, oldest first: the first of them, or the last. Records of one partition stay in the
+ * order of their offsets, whatever their times, so that none between two chosen ones is missing.
  */
 function merged(lists: readonly (readonly SourceRecord[])[], limit: number, side: 'first' | 'last'): SourceRecord[] {
   const at = lists.map((list) => (side === 'first' ? 0 : list.length - 1))
@@ -70,8 +70,8 @@ function merged(lists: readonly (readonly SourceRecord[])[], limit: number, side
 }
 
 /**
- * The first `limit` records from a place on, or the newest for `latest` and before a page, oldest first. `isCut`: not all of them fit beside
- * what steps make.
+ * The first `limit` records from a place on, or the newest for `latest` and before a page; oldest first. `isCut`: not all of them fit
+ * beside what steps make.
  */
 export async function chooseRecords(
   { cluster, sourceReader }: Pick<Deps, 'cluster' | 'sourceReader'>,
@@ -128,8 +128,8 @@ const SEARCH_MS = 4000
 const searches = createOneAtATime()
 
 /**
- * The newest `limit` records with this key, or the first from a place on, oldest first. `isWhole` is false where the search was ended before
- * all records were looked at. Throws 429 while the account has another search under way.
+ * The newest `limit` records with this key, or the first from a place on; oldest first. `isWhole` is false where the search ended before it
+ * had looked at all records. Throws 429 while the account has another search under way.
  */
 export async function findByKey(
   { cluster, sourceReader }: Pick<Deps, 'cluster' | 'sourceReader'>,

@@ -79,7 +79,9 @@ export const notRun = (records: readonly SourceRecord[], traces: readonly Trace[
   traces.length < records.length ? { not_run: records.length - traces.length } : {}
 
 export type TraceDeps = Pick<Deps, 'db' | 'cacheFolder' | 'workshop' | 'connectorDefaults'>
-/** `records` as the chain saw them; `traced`: what it did with the first of them; `hanging`: the one after these, where it did not return. */
+/**
+ * `records` as the chain saw them; `traced`: what it did with the first ones; `hanging`: the record after these, if a step did not return.
+ */
 export type RunTrace = { records: SourceRecord[]; traced: Traced[]; hanging: Traced | undefined }
 
 /** Throws ServiceError `conflict` when the chain does not start. */

@@ -1,6 +1,6 @@
 /**
- * The type of what a CEL expression gives, in the terms of a stream's schema: `any` where it depends on the record. The module itself checks
- * types while it runs; this only tells sinks what to expect. Runs in a workshop: an account writes the expression, and the library's parser
+ * The type of a CEL expression's result, in the terms of a stream's schema: `any` where it depends on the record. The module itself checks
+ * types as it runs; this only tells sinks what to expect. Runs in a workshop: an account writes the expression, and the library's parser
  * takes 1 s for 10,000 characters.
  */
 import { parse } from '@bufbuild/cel'

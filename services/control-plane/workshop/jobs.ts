@@ -1,7 +1,7 @@
 /**
- * What a workshop does for an account: it compiles and inspects an upload, starts a chain to see whether its configs are accepted, tells the
- * types of its expressions, traces records, and asks the system that a connector's config names. All of it is an account's code, server or
- * schema.
+ * What a workshop does for an account: it compiles and inspects an upload, starts a chain to see whether its configs are accepted, infers
+ * the types of its expressions, traces records, and asks the system that a connector's config names. All of it runs an account's code or
+ * schema, or talks to its servers.
  */
 import { OperatorDefaults } from '../../../shared/connectors/connector.ts'
 import { AddressRules } from '../../../shared/connectors/address-guard.ts'

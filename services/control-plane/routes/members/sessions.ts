@@ -39,8 +39,8 @@ const severalAccounts = (found: readonly NamedMember[]): ServiceError =>
 type ByPassword = { email: string; password: string; account_id?: string | undefined }
 
 /**
- * The member with this password. Where it is wrong for an account that knows the address, that is a failure, told to that account, also if it
- * is right for another: anyone may add an address to an account of their own, with a password to compare guesses with.
+ * The member with this password. A wrong one for an account that knows the address is a failure, and that account is told, even if it is
+ * right for another: anyone may add an address to their own account, with a password to compare guesses with.
  */
 async function byPassword({ db }: Pick<Deps, 'db'>, asked: ByPassword, guarded: SignIn['guarded'], audit: SignInAudit): Promise<MemberRow> {
   const { known, found } = await guarded(asked.email, async () => {

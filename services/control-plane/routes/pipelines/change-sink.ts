@@ -48,8 +48,8 @@ export async function assertSinkReachable(deps: CheckDeps, caller: Caller, id: s
 }
 
 /**
- * The next revision's sink. `fields`: what it is told of the records, where the change may change that. Throws invalidRequest if the requested
- * sink is not possible.
+ * The next revision's sink. `fields`: the names and types of the records, where the change may affect them. Throws invalidRequest if the
+ * requested sink is not possible.
  */
 export async function sinkOf(
   trx: Queryable,

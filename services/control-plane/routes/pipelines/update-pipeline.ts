@@ -35,8 +35,8 @@ const afterFailure = ({ status }: PipelineRow) => (status === 'failed' ? ({ stat
 type Changing = Pick<Deps, 'db' | 'cacheFolder' | 'workshop'>
 
 /**
- * What workshops say of a change, before anything is locked: the faults of the steps' configs, and the types behind the steps. `revision`: whose
- * steps these are, where the change names none.
+ * What workshops say of a change, before anything is locked: the faults of the steps' configs, and the types behind the steps. `revision`:
+ * the one whose steps these are, where the change names none.
  */
 type Examined = { faults: Detail[]; fields?: Record<string, string> | undefined; revision?: number }
 

@@ -25,7 +25,10 @@ async function compile(workshop: Workshop, accountId: string, code: string): Pro
   }
 }
 
-/** The binary of a source, and the JSON Schema of its settings where it has some. Throws 400 with line and column of everything that is wrong; pointers begin with `at`. */
+/**
+ * The binary of a source, and the JSON Schema of its settings if it has any. Throws 400 with line and column of every fault; pointers begin
+ * with `at`.
+ */
 export async function compiled(workshop: Workshop, accountId: string, code: string, at: string) {
   const result = await compile(workshop, accountId, code)
   if ('details' in result) throw invalidRequest(result.details.map((fault) => ({ ...fault, path: `${at}${fault.path}` })))

@@ -12,8 +12,8 @@ const DEADLINES = { cpuMs: 2000, wallMs: 10_000 }
 /** One of the two. */
 export type Upload = { source: SmartModuleSource | null; wasm_binary: string | undefined }
 /**
- * A SmartModule that may be stored and run; `binary` has the limits of memory and tables in it. `parameters`: the JSON Schema that came with
- * it, or that of a source's settings.
+ * A SmartModule that may be stored and run. `binary` has the limits of memory and tables in it; `parameters` is the JSON Schema that came
+ * with it, or that of a source's settings.
  */
 export type Inspected = {
   parameters: Record<string, unknown> | undefined

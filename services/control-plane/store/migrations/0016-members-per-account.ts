@@ -2,8 +2,8 @@
 import type { Knex } from 'knex'
 
 /**
- * The account that had added an address first had it for all accounts, and need not have been the person's own: no member counts as confirmed,
- * not even one who has signed in before.
+ * The account that had added an address first had it for all accounts, and it need not have been the person's own. So no member counts as
+ * confirmed, not even one who has signed in before.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
