@@ -1,4 +1,7 @@
-/** Why a task's work was interrupted, as one value: what threw it says what happened, `member/run-assignments.ts` alone decides what follows. */
+/**
+ * Why a task's work was interrupted, as one value. The thrower says what happened; only `member/run-assignments.ts` decides what
+ * follows.
+ */
 import { refusalIn } from '../../shared/connectors/refusal.ts'
 import { KafkaError } from '../../shared/kafka/kafka-error.ts'
 import { isRetriable } from '../../shared/kafka/wire/error-codes.ts'

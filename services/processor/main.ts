@@ -1,7 +1,6 @@
 /**
- * The processor: composition root of the supervisor. config → cluster → definitions → fleet → runners → operations server → drain. Accounts'
- * code and connections are in the runners, which are processes of their own (`runner/main.ts`). It needs only Kafka; the control plane and
- * its Postgres may be down.
+ * The processor's entry: config → cluster → definitions → fleet → runners → operations server → drain. Accounts' code and connections are
+ * in the runners, which are processes of their own (`runner/main.ts`). It needs only Kafka; the control plane and its Postgres may be down.
  */
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * The phases of a round as one object. `make chaos` wraps some of them with faults on purpose (`test/chaos/faults/`), to see that its oracle
- * notices; nothing else replaces one.
+ * The phases of a round as one object. `make chaos` wraps some of them with faults (`test/chaos/faults/`) to see that its oracle notices;
+ * nothing else replaces one.
  */
 import { createFetch } from '../../shared/kafka/wire/fetch.ts'
 import { openLanes } from './lane/lanes.ts'

@@ -1,6 +1,6 @@
 /**
- * What a supervisor and its runners say to each other. A runner is not trusted: it runs an account's code and talks to an account's servers.
- * The supervisor checks every value against these schemas, and accepts reports on the runner's own pipelines only.
+ * The messages between a supervisor and its runners. A runner is not trusted: it runs an account's code and talks to an account's servers.
+ * The supervisor checks every value against these schemas, and accepts reports only on the runner's own pipelines.
  */
 import { OperatorDefaults } from '../../../shared/connectors/connector.ts'
 import { z } from 'zod'

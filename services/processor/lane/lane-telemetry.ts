@@ -1,6 +1,6 @@
 /**
- * What a chain's SmartModules log and measure in a lane. Lines leave at once, because a call that never returns takes the lane with it; a run
- * has room for so many. Numbers leave with the answer to the run that they are of: a run that is given up counts nothing.
+ * What a chain's SmartModules log and measure in a lane. Lines leave at once, because a call that never returns takes the lane with it; a
+ * run has room for a limited number. Measures leave with their run's answer: a run that is given up counts nothing.
  */
 import { addUp, cutLine, MEASURES_MAX, OWN_MEASURES, type LogLevel, type Measure } from '../../../shared/model/telemetry.ts'
 import type { StepTelemetry } from '../../../shared/smartmodule/host/spec.ts'

@@ -1,6 +1,6 @@
 /**
- * A lane: a worker thread that runs chains and nothing else. It opens no connection (`test/house` checks what it imports); bytes come in and go out as transferred
- * buffers. When a SmartModule never returns, the main thread terminates the lane and starts another one.
+ * A lane: a worker thread that only runs chains. It opens no connection (`test/house` checks its imports); bytes come in and go out as
+ * transferred buffers. When a SmartModule never returns, the main thread terminates the lane and starts another one.
  */
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { parentPort, workerData } from 'node:worker_threads'

@@ -42,8 +42,8 @@ export type RunContext = {
 }
 
 /**
- * `outputBytes`: bytes produced. `isCut`: the output became too large, or its requests took too long, before all bytes were run; the outcome
- * ends at the cut.
+ * `outputBytes`: bytes produced. `isCut`: the output became too large, or its requests took too long, before all bytes were run; the
+ * outcome ends there.
  */
 export type PartitionRun = { outcome: PartitionOutcome; retries: bigint[]; outputBytes: number; isCut: boolean }
 

@@ -29,9 +29,8 @@ const ASKING_BYTES_MAX = 16 << 10
 const ASKING_MS_MAX = 2000
 
 /**
- * Runs the bytes of one partition. Once `outputBytesMax` are made, or the partition's `recordsMax` taken, the remaining bytes are left to another run, as is everything once its
- * requests have taken long enough (`isLate`). Throws CorruptBatch when the
- * source's own bytes can't be read.
+ * Runs the bytes of one partition. It stops, and leaves the rest to another run, once `outputBytesMax` are made, the partition's
+ * `recordsMax` are taken, or its requests have taken long enough (`isLate`). Throws CorruptBatch when the source's own bytes can't be read.
  */
 export async function runPartition(
   context: RunContext,

@@ -1,6 +1,6 @@
 /**
- * Watches the calls into SmartModules. Past the soft deadline the other chains of a lane move to another lane at once and the slow one keeps
- * this one to itself; past the hard deadline the lane is ended and replaced, and the round is replayed by its task, cut where it hung.
+ * Watches the calls into SmartModules. Past the soft deadline the lane's other chains move to another lane at once, and the slow one keeps
+ * this lane to itself. Past the hard deadline the lane is ended and replaced, and the task replays the round, cut where it hung.
  */
 import { callUnderWay, isWaiting } from '../../../shared/smartmodule/host/call-watch.ts'
 import { Interrupted } from '../interruption.ts'

@@ -1,4 +1,4 @@
-/** The processor's copy of `dps.definitions`: pipelines by id, secrets by account, SmartModule binaries by sha-256. Nothing is compiled here. */
+/** The processor's copy of `dps.definitions`: pipelines by id, secrets by account, SmartModule binaries by sha-256. It compiles nothing. */
 import { createHash } from 'node:crypto'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { followTopic } from '../../../shared/kafka/follow.ts'

@@ -28,7 +28,7 @@ export function createFinals({ processorId, pipelines, holds, isMine, now }: Fin
 
   return {
     reports: (): ObservedTask[] => [...finals.values()],
-    /** A task has ended. The control plane waits for the report that a stopped pipeline has drained; one that only moved has a new owner. */
+    /** A task has ended. The control plane waits for the report that a stopped pipeline has drained; one that moved has a new owner. */
     onTaskEnded(last: ObservedTask): void {
       const definition = pipelines.get(runOfReport(last))
       const key = keyOfReport(last)

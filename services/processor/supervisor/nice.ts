@@ -7,7 +7,8 @@ import type { Placement } from './runner-group.ts'
 const BY_TYPE: Record<AccountType, number> = { enterprise: 4, professional: 6, developer: 9 }
 const SUSPECT_MORE = 6
 /**
- * While slow SmartModules keep a lane. Its thread already comes last, but within the runner alone: the kernel shares time among sessions first.
+ * Added while slow SmartModules keep a lane. Its thread comes last already, but only within the runner: the kernel shares time among
+ * sessions first.
  */
 const SLOW_MORE = 6
 /** What the others leave over. */

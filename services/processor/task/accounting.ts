@@ -1,7 +1,7 @@
 /**
  * Counts where every record went, per partition and step. The cumulative counters are part of the offset commit's metadata: a SIGKILL loses
- * none, and nothing is counted twice. At every commit in = out + filtered + skipped + failed + absorbed is asserted: what failed has a dead letter
- * by then, and nothing is in flight.
+ * none, and nothing is counted twice. Every commit asserts in = out + filtered + skipped + failed + absorbed: by then what failed has a
+ * dead letter, and nothing is in flight.
  */
 import type { Counters } from '../../../shared/model/observed.ts'
 import { COUNTER, COUNTER_COUNT, namedCounters } from '../../../shared/model/counters.ts'

@@ -1,4 +1,7 @@
-/** Ranges that were planned but may not have been written: the revision that planned them finishes them, even after later revisions (decisions 013, 018). */
+/**
+ * Ranges that were planned but perhaps not written: the revision that planned them finishes them, even after later revisions (decisions
+ * 013, 018).
+ */
 import { isDeepStrictEqual } from 'node:util'
 import type { Cluster, Connections, TopicLayout } from '../../../shared/kafka/cluster.ts'
 import type { OpenSink } from '../../../shared/connectors/sink.ts'

@@ -7,7 +7,9 @@ import { runIdOf, type PipelineDefinition } from '../../../shared/model/definiti
 import { Interrupted } from '../interruption.ts'
 import type { Accounting } from './accounting.ts'
 
-/** A range that starts at the position. `deadLettersFrom`: the offset in the dead-letter topic at or before its first dead letter, if any. */
+/**
+ * A range that starts at the position. `deadLettersFrom`: an offset in the dead-letter topic at or before its first dead letter, if any.
+ */
 export type Planned = { to: bigint; revision: number; deadLettersFrom: bigint | undefined }
 
 export type Loaded = {

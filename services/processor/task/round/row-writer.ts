@@ -1,7 +1,7 @@
 /**
- * Writes outcomes to an external system. Rows gather up to the sink's boundaries. Then the dead letters are written and acknowledged, the sink
- * writes the range, and the consumed offsets are committed. One transaction can't span two systems, so the sink makes it exact in one of two
- * ways. It keeps a position of its own; or the range is planned before anything of it is written (committed as metadata, the offset still at
+ * Writes outcomes to an external system. Rows gather up to the sink's boundaries. Then the dead letters are written and acknowledged, the
+ * sink writes the range, and the consumed offsets are committed. One transaction can't span two systems, so the sink makes it exact in one
+ * of two ways. It keeps its own position; or the range is planned before any of it is written (committed as metadata, the offset still at
  * its start), and a replay writes the same range under the same name.
  */
 import type { Delivery, OpenSink, Written } from '../../../../shared/connectors/sink.ts'
