@@ -145,7 +145,7 @@ const RATE_HEADERS = {
 /** Errors that can occur before the request is counted, so without rate-limit headers. */
 const UNCOUNTED: ReadonlySet<number> = new Set([401, 403, 431, 500, 503])
 
-/** Server-sent events, by name: OpenAPI 3.1 has no words for them, so each event's data is named in the description and among the schemas. */
+/** Server-sent events by name: OpenAPI 3.1 can't describe them, so each event's data is named in the description and among the schemas. */
 function eventsOf(events: Record<string, z.ZodType>, components: Components): Json {
   const named = Object.entries(events).map(([name, schema]) => {
     const reference = schemaOf(schema, 'output', components).$ref

@@ -89,8 +89,8 @@ export type Output<C extends Contract> = {
 }
 
 /**
- * A client that listens. `send` returns false where it reads too slowly: the event is not sent. `room` waits until it would be, and is false
- * once the client is gone.
+ * A client that listens. `send` returns false, without sending the event, where the client reads too slowly. `room` waits until an event
+ * would be sent, and is false once the client is gone.
  */
 export type Listener<E extends Record<string, z.ZodType> = Record<string, z.ZodType>> = {
   send<Name extends keyof E & string>(event: Name, data: z.input<E[Name]>, id?: string): boolean

@@ -258,7 +258,9 @@ export function ownHostsOf(config: ProcessorConfig | ControlPlaneConfig): string
   ]
 }
 
-/** The operator's connector defaults for all accounts, without the rules of addresses. Throws an Error when BUCKET_ENDPOINT lacks one of its keys. */
+/**
+ * The operator's connector defaults for all accounts, without address rules. Throws an Error when BUCKET_ENDPOINT lacks one of its keys.
+ */
 export function connectorDefaultsOf(config: ProcessorConfig | ControlPlaneConfig) {
   const { BUCKET_ENDPOINT: endpoint, BUCKET_REGION: region, BUCKET_ACCESS_KEY: access_key, BUCKET_SECRET_KEY: secret_key } = config
   if (endpoint !== undefined && (access_key === undefined || secret_key === undefined))

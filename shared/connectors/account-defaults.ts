@@ -1,5 +1,5 @@
 /**
- * The operator's defaults as one account gets them: a role and a schema of its own in the warehouse, a prefix of its own in the bucket. Pure;
+ * The operator's defaults as one account gets them: its own role and schema in the warehouse, its own prefix in the bucket. Pure;
  * `table/account-schema.ts` makes the role.
  */
 import { createHmac } from 'node:crypto'

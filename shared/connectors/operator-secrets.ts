@@ -1,4 +1,4 @@
-/** Which of the operator's defaults are secrets: the one connector that gets each of them for a check, and what of it no text ever shows. */
+/** Which of the operator's defaults are secrets: which connector alone gets each one for a check, and which part must never be shown. */
 import type { OperatorDefaults } from './connector.ts'
 
 /** Defaults that tell no secret, which every connector gets. */

@@ -19,8 +19,8 @@ const OF_THE_MESSAGE = new Set(['connection', 'content-length', 'host', 'keep-al
 export type PlugInSender = { send: SendRequest; close(): Promise<void> }
 
 /**
- * A sender for one account. A trial only reads, and waits `trialMs` for all of its requests together. What can't be sent or does not come back
- * is answered as a proxy would.
+ * A sender for one account. A trial only reads, and all of its requests together get `trialMs`. A request that can't be sent, or whose
+ * answer does not come, is answered as a proxy would.
  */
 export function openPlugInRequests(addresses: AddressRules, trialMs?: number): PlugInSender {
   const client = openHttpClient(

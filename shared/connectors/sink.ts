@@ -40,8 +40,8 @@ export type RefusedRecord = { offset: bigint; code: string; message: string }
 export type Written =
   | { kind: 'delivered' }
   /**
-   * Nothing was written, or nothing that a retry under the same name would duplicate. `hasProgressed`: a part was, which the next try leaves
-   * out, so that it need not wait as long as after failures in a row.
+   * Nothing was written, or nothing that a retry under the same name would duplicate. `hasProgressed`: a part was written and the next try
+   * leaves it out, so that it need not wait as long as after failures in a row.
    */
   | { kind: 'retry'; afterMs: number; reason: string; hasProgressed?: boolean }
   /** Nothing was written, because of these records. The delivery can succeed without them. */

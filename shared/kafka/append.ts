@@ -7,7 +7,9 @@ import { produceBatches } from './wire/produce.ts'
 /** From this size on, batches are compressed: topics take 1 MiB unless told otherwise, and the service's JSON becomes a tenth. */
 const COMPRESSED_FROM_BYTES = 512 << 10
 
-/** Appends all records as one batch; a null value is a tombstone. Throws KafkaError with the broker’s error, an Error when the topic does not exist. */
+/**
+ * Appends all records as one batch; a null value is a tombstone. Throws KafkaError with the broker’s error, an Error for a missing topic.
+ */
 export async function appendRecords(
   cluster: Cluster,
   connections: Connections,

@@ -1,4 +1,4 @@
-/** Which brokers there are, who coordinates what, and a request that is repeated while a broker says so. Broker addresses are cached here. */
+/** Which brokers there are and who coordinates what, cached; and requests that are repeated while a broker asks for it. */
 import { ConnectionPool, findCoordinatorV6, metadataV12, type Connection, type ConnectionOptions } from '@platformatic/kafka'
 import { KafkaError } from './kafka-error.ts'
 import { ignoreLateErrors } from './late-errors.ts'

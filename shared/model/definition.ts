@@ -29,8 +29,8 @@ export type Compression = (typeof COMPRESSIONS)[number]
 export const LOST_POSITION_POLICIES = ['fail', 'earliest'] as const
 
 /**
- * A config as it is stored. What is in it was checked when it was given: looking at each of its members again would take longer than parsing
- * the JSON, whenever a definition is read.
+ * A config as it is stored. It was checked when it was given: checking each member again whenever a definition is read would take longer
+ * than parsing the JSON.
  */
 const StoredConfig = z.custom<Record<string, unknown>>(
   (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
@@ -50,7 +50,7 @@ const PinnedVersion = z.object({
   allowed_hosts: z.array(z.string()).optional(),
 })
 
-/** A version that handles the records of a share of the keys in place of the step's own; `max_failing`: the share of them that it may fail. */
+/** A version that handles the records of a share of the keys instead of the step's own; `max_failing`: the share of these that may fail. */
 export const CanaryDefinition = PinnedVersion.extend({ share: z.number().gt(0).lt(1), max_failing: z.number() })
 /** A validated canary of a step. */
 export type CanaryDefinition = z.infer<typeof CanaryDefinition>
@@ -209,8 +209,8 @@ export function serviceNames(prefix: string) {
 export type ServiceNames = ReturnType<typeof serviceNames>
 
 /**
- * What processors know of an account: its type sets its share of the processors' time, which is the least one while it has used more than its
- * quota; a suspended one runs nothing.
+ * What processors know of an account: its type sets its share of the processors' time, the smallest one while it has used more than its
+ * quota; a suspended account runs nothing.
  */
 export const AccountState = z.object({
   type: z.enum(ACCOUNT_TYPE_NAMES),

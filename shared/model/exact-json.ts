@@ -19,8 +19,8 @@ export function parseExactly(text: string): unknown {
 }
 
 /**
- * The parsed document with every number as it is written: 5.0 stays 5.0. For what is printed again; `parseExactly` is for what is read. Throws
- * a SyntaxError for text that is not JSON.
+ * The parsed document with every number as it is written: 5.0 stays 5.0. For printing it again; `parseExactly` is for reading values.
+ * Throws a SyntaxError for text that is not JSON.
  */
 export function parseAsWritten(text: string): unknown {
   const keep = (_name: string, value: unknown, context?: { source?: string }): unknown =>

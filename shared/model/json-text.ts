@@ -99,8 +99,8 @@ function memberValue(source: Uint8Array, at: number, to: number): number {
 const KINDS = new Uint8Array(4096)
 
 /**
- * How deep the document in these bytes nests: 0 for a text, number or word, 1 for an array of such. -1 if the bytes are not one JSON document.
- * `elements` gets the start and end of each element where the document is an array. Takes what JSON.parse takes, on bytes that are UTF-8.
+ * How deep the document in these bytes nests: 0 for a text, number or word, 1 for an array of such; -1 if the bytes are not one JSON
+ * document. For an array, `elements` gets the start and end of each element. Takes what JSON.parse takes, on bytes that are UTF-8.
  */
 export function jsonDepth(source: Uint8Array, from = 0, to = source.length, elements?: number[]): number {
   let kinds = KINDS

@@ -4,7 +4,9 @@ import { upgradeTask } from './older-formats.ts'
 import { TaskId } from './task.ts'
 import { LOG_CHARACTERS_MAX, LOG_LEVELS, MEASURE_KINDS, MEASURE_NAME, type Measure as MeasureValue } from './telemetry.ts'
 
-/** One line. `step` and `module` are null for what the task itself logs; `step` counts from 1. `dropped`: lines before it that were too many. */
+/**
+ * One line. `step` and `module` are null for the task's own lines; `step` counts from 1. `dropped`: how many lines before it were too many.
+ */
 export const LogLine = z.object({
   at: z.string().max(40),
   level: z.enum(LOG_LEVELS),

@@ -31,7 +31,7 @@ const Report = z.object({
   revision: z.number().int(),
   attempt: z.number().int(),
   status: z.enum(OBSERVED_STATUSES),
-  /** A SmartModule's message may contain NUL, which Postgres does not accept in text. A runner, which is not trusted, may send a longer one. */
+  /** A SmartModule's message may contain NUL, which Postgres refuses in text. A runner, which is not trusted, may send a longer one. */
   reason: z
     .string()
     .nullable()

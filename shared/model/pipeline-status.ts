@@ -198,7 +198,7 @@ export function transition(status: PipelineStatus, event: PipelineEvent): Transi
 }
 
 /**
- * The status that an action meets. A pipeline that was created to run may run before its first report arrives: for its owner it is starting,
+ * The status that an action meets. A pipeline that was created to run may run before its first report arrives: to its owner it is starting,
  * and a stop waits until its tasks have stopped.
  */
 export const statusForActions = ({ status, desired }: { status: PipelineStatus; desired: DesiredStatus }): PipelineStatus =>

@@ -1,6 +1,6 @@
 /**
- * JSON values, one per line, over the pipe between a process and its child. Not Node's own channel, which accepts values of any size: what a
- * child sends is bounded here, before it is parsed.
+ * JSON values, one per line, over the pipe between a process and its child. Node's own channel accepts values of any size; here a child's
+ * messages are bounded before they are parsed.
  */
 import type { Duplex } from 'node:stream'
 import type { z } from 'zod'

@@ -58,8 +58,8 @@ export function openProtobuf({ text, references }: SchemaText): Codec {
 }
 
 /**
- * How many bytes of JSON a value may become, per byte and at least: each message has a member for every field of its type, so that a list of
- * empty ones, of two bytes each, could become gigabytes.
+ * How many bytes of JSON a value may become, per byte and at least: each message has a member for every field of its type, so a list of
+ * empty ones, two bytes each, could become gigabytes.
  */
 const EXPANSION = 64
 const EXPANSION_FLOOR = 8 << 20

@@ -56,8 +56,8 @@ export function dps_process(ptr: usize, length: i32, count: i32, partition: i32,
 
 /**
  * Options for SmartModules. With `minimal`, the SDK collects garbage itself, between records, when no reference is on the stack;
- * `incremental` would maintain a shadow stack in every function (a third of a small step's time). What throws at start throws in `_initialize`:
- * the host then knows the memory, in which the text of the error is.
+ * `incremental` would maintain a shadow stack in every function (a third of a small step's time). What throws at start throws in
+ * `_initialize`: by then the host has the memory, which holds the error's text.
  */
 const SMARTMODULE_OPTIONS = ['--runtime', 'minimal', '-O3', '--enable', 'simd', '--maximumMemory', '1024', '--exportStart', '_initialize']
 /** `minimal` suffices: the kernel only allocates a few growing regions, by hand. */

@@ -95,8 +95,8 @@ function literal(text: string): unknown {
 }
 
 /**
- * The settings of a source; undefined where it has none, or does not parse: the compiler says why. `faults` are what is wrong with the class
- * as a config.
+ * The settings of a source; undefined if it has none, or does not parse (the compiler then says why). `faults` are why the class can't be a
+ * config.
  */
 export async function settingsOf(source: string): Promise<Settings | { faults: CompileFault[] } | undefined> {
   if (!/\bclass\s+Settings\b/.test(source)) return undefined

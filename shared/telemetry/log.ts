@@ -1,4 +1,4 @@
-/** Structured logs: one JSON line per entry. Fields that by their name hold credentials are removed; texts are masked where they come from. */
+/** Structured logs: one JSON line per entry. Fields named like credentials are removed; texts are masked where they come from. */
 import { pino, type Logger } from 'pino'
 
 /** A pino logger. */

@@ -1,6 +1,6 @@
 /**
- * How a range is cut into requests, and what has become of each of them. Every process cuts a range the same way: the records that have
- * become dead letters count too, so that leaving one out moves no border. A request with a refused record is halved until the record is alone.
+ * How a range is cut into requests, and the result of each of them. Every process cuts a range the same way: dead letters count too, so
+ * that leaving one out moves no border. A request with a refused record is halved until the record is alone.
  */
 import type { RefusedRecord } from '../sink.ts'
 

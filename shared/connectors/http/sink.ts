@@ -1,7 +1,7 @@
 /**
  * Sends batches of records as requests. A range is planned before it is sent, and every process cuts it into the same requests, so that a
- * request's idempotency key stays the same across retries and crashes. If a range fails in the middle, this process remembers what has become
- * of each request: what was accepted is not resent, and a refused record is not searched for again. After a crash the range is sent again,
+ * request's idempotency key stays the same across retries and crashes. If a range fails in the middle, this process remembers each
+ * request's result: what was accepted is not resent, and a refused record is not searched for again. After a crash the range is sent again,
  * under the same keys: at least once.
  */
 import { reasonOf } from '../../errors/reason-of.ts'

@@ -72,8 +72,8 @@ function lineEnd(bytes: Buffer, from: number, isAll: boolean): { end: number; ne
 }
 
 /**
- * Where the row that begins at `from` ends, including its line break; -1 if it does not end in these bytes or within the limit. `separator` is
- * the delimiter's byte; `quote`: whether quotes enclose fields.
+ * Where the row that begins at `from` ends, including its line break; -1 if not in these bytes or within the limit. `separator` is the
+ * delimiter's byte; `quote`: whether quotes enclose fields.
  */
 function rowEnd(bytes: Buffer, from: number, isAll: boolean, quote: boolean, separator: number): number {
   const most = Math.min(bytes.length, from + ROW_BYTES_MAX)

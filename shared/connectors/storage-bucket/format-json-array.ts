@@ -1,6 +1,6 @@
 /**
- * One JSON array whose elements are the records, or documents one after another. Elements pass through unchanged. An array that is not closed,
- * or that something follows, is malformed: what is missing must not go unnoticed.
+ * One JSON array whose elements are the records, or documents one after another. Elements pass through unchanged. An array that is not
+ * closed, or has something after it, is malformed: missing records must not go unnoticed.
  */
 import type { BlockBuilder } from '../record-block.ts'
 import { ObjectMalformed, RECORD_BYTES_MAX, type FormatReader } from './format-reader.ts'

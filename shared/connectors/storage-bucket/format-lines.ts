@@ -1,6 +1,6 @@
 /**
- * Lines: JSON documents that pass through unchanged, or text that becomes `{text, object, line}`. Empty lines are not records, nor are blank
- * ones among documents. A byte order mark in front of the first line is not part of it.
+ * Lines: JSON documents that pass through unchanged, or text that becomes `{text, object, line}`. Empty lines are not records, nor are
+ * blank lines among documents. A byte order mark before the first line is dropped.
  */
 import { isUtf8 } from 'node:buffer'
 import { REFUSED_VALUE_BYTES, type BlockBuilder } from '../record-block.ts'

@@ -4,8 +4,8 @@
 export class ObjectMalformed extends Error {}
 
 /**
- * `b`: the object's bytes up to the end of the last record; `n`: its records (lines, for formats of lines) so far; `a`: where the place is in
- * an object that is a JSON array, or that is none.
+ * `b`: the object's bytes up to the end of the last record; `n`: its records (lines, for formats of lines) so far; `a`: whether the object
+ * is a JSON array, one that has ended, or documents.
  */
 export type FormatPlace = { b: number; n: number; a?: 'array' | 'closed' | 'documents' }
 

@@ -12,8 +12,8 @@ import { ObjectChanged, type ObjectInfo, type ObjectStore } from './object-store
 import { describeObject } from './objects.ts'
 
 /**
- * `o`, `e`: key and ETag of the current object; `b`: its decompressed bytes read so far; `n`: the records in them; `a`: see `FormatPlace`. `w`: all objects last
- * modified before this time have been read, and their entries are forgotten.
+ * `o`, `e`: key and ETag of the current object; `b`: its decompressed bytes read so far; `n`: the records in them; `a`: see `FormatPlace`.
+ * `w`: all objects last modified before this time have been read, and their entries are forgotten.
  */
 export const Position = z.object({
   o: z.string(),

@@ -88,7 +88,9 @@ export function createChangeCollector(table: string, key: readonly string[], fro
     /** Whether nothing is pending: no record, and no transaction that has only begun. */
     isEmpty: (): boolean => builder.count === 0 && place.n === 0,
     position: (): Position => place,
-    /** Looks up values that did not change and were not sent. If a later change of the row altered them, it follows as a record of its own. */
+    /**
+     * Looks up unchanged values that were not sent. If a later change of the row altered them, that change follows as a record of its own.
+     */
     async complete(): Promise<void> {
       while (lacking.length > 0) {
         const { change, headers: own } = lacking[0]!

@@ -13,7 +13,8 @@ export type WithClient = <T>(work: (client: pg.Client) => Promise<T>) => Promise
 export const slotOf = (runId: string): string => `dps_${runId.toLowerCase().replaceAll(/[^a-z0-9_]/g, '_')}`.slice(0, 63)
 
 /**
- * Creates the publication and the slot, and returns the slot's LSN: from there on, nothing is missed. A slot left by an unfinished first start is recreated.
+ * Creates the publication and the slot, and returns the slot's LSN: from there on nothing is missed. Replaces a slot left by an unfinished
+ * first start.
  */
 export async function createSlot(withClient: WithClient, slot: string, table: string): Promise<string> {
   return withClient(async (client) => {

@@ -36,8 +36,7 @@ export async function openBatchInstance(module: WebAssembly.Module, document: In
 }
 
 /**
- * Why a call trapped. A bare `unreachable` is what AssemblyScript's allocator ends in where there is no more memory, and what other languages
- * make of a panic.
+ * Why a call trapped. AssemblyScript's allocator ends in a bare `unreachable` when memory runs out; other languages compile a panic to one.
  */
 function trapReasonOf(error: unknown): string {
   const reason = reasonOf(error)

@@ -6,8 +6,8 @@
 import type { SendRequest } from '../../model/plug-in-requests.ts'
 
 /**
- * Two views of the same memory. `words`: [a counter, odd during a call; step; partition, -1 while starting; chain id], and at index 8 whether
- * the call waits for an answer. `offsets`: the call's first and last offset at indexes 2 and 3; the first words take the space of 0 and 1.
+ * Two views of the same memory. `words`: [a counter, odd during a call; step; partition, -1 while starting; chain id], and at index 8
+ * whether the call waits for an answer. `offsets`: the call's first and last offset, at indexes 2 and 3, because 0 and 1 overlap the words.
  */
 export type CallWatch = { words: Int32Array; offsets: BigInt64Array }
 

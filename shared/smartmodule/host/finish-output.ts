@@ -42,7 +42,9 @@ export function createFailures(kernel: Kernel, policies: FailurePolicies, canari
 export function createFinisher(spec: ChainSpec, kernel: Kernel, failures: Failures, local: Float64Array) {
   const stepCount = spec.steps.length
 
-  /** Gives values the sink's frame where no step has, fails the records that the sink can't take, and turns the others into the sink's rows. */
+  /**
+   * Gives values the sink's frame if no step did, fails the records that the sink can't take, and turns the others into the sink's rows.
+   */
   function finish(recordBytesMax: number, batch: SourceBatch, hints: ReplayHints | undefined): void {
     failures.begin()
     const last = Math.max(0, stepCount - 1)

@@ -7,9 +7,9 @@ import type { StepSpec } from './spec.ts'
 import type { StepInstance } from './step.ts'
 
 /**
- * Throws SmartModuleTrap when the instance does not start or refuses its config. `kernel` is the compiled `host/kernel`; `send`: for plug-ins
- * that send HTTP requests. Most chains have
- * batch modules alone: the other kinds are loaded for the first module of theirs.
+ * Throws SmartModuleTrap when the instance does not start or refuses its config. `kernel` is the compiled `host/kernel`; `send` is for
+ * plug-ins that send HTTP requests. Most chains have batch modules alone, so code for other kinds is loaded with the first module of the
+ * kind.
  */
 export async function openInstance(
   { module, kind, extismFunction }: Pick<StepSpec, 'module' | 'kind' | 'extismFunction'>,

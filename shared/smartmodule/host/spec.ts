@@ -22,8 +22,9 @@ export type StepSpec = {
 
 /**
  * What a chain is opened with. `reframe_schema_id`: the schema id that a chain without steps writes into its values. `partitions`: the
- * number of sink partitions, over which records are spread by key; without it, all go to one. `rows`: takes the last step's output
- * instead of batches for a topic. `send`: sends the HTTP requests of plug-ins. `on_error`: the policy for failures of no step and for steps without their own policy.
+ * number of sink partitions, over which records are spread by key; without it, all go to one. `rows`: takes the last step's output instead
+ * of batches for a topic. `send`: sends the HTTP requests of plug-ins. `on_error`: the policy for failures outside of steps and for steps
+ * without a policy.
  */
 export type ChainSpec = {
   steps: StepSpec[]
@@ -99,5 +100,8 @@ export class TooManyTraps extends Error {
   }
 }
 
-/** A source record that failed, and where. `step` counts from 0; `attempts` includes the last one; `isCanarys`: the step's canary had it. */
+/**
+ * A source record that failed, and where. `step` counts from 0; `attempts` includes the last one; `isCanarys`: it failed in the step's
+ * canary.
+ */
 export type RecordFailure = { delta: number; step: number; code: string; message: string; attempts: number; isCanarys?: true }

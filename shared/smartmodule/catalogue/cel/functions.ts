@@ -217,7 +217,7 @@ function sizeOf(a: Value): Value {
   return a.kind == K.List || a.kind == K.Map ? ofInt(itemsOf(a).length) : noOverload('size', a)
 }
 
-/** Calls a function with `count` arguments, which it takes (`takes`) and of which none is an error; a value that it is called on comes first. */
+/** Calls a function that takes (`takes`) `count` arguments, none of which is an error; a value that it is called on comes first. */
 export function call(node: Node, count: i32, a: Value, b: Value, c: Value, d: Value): Value {
   const fn = node.id
   if (fn >= Fn.Math) {

@@ -1,4 +1,4 @@
-/** What dps/map-fields does to fields, as two trees of their names: as they are in front of the step, and as they are after all but `set`. */
+/** What dps/map-fields does to fields, as two trees of their names: as in front of the step, and as after all options but `set`. */
 import { Segment, Writer, findMember } from 'dps'
 
 /** What happens to one field, and to the fields below it. */

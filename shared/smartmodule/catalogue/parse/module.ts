@@ -49,7 +49,7 @@ function unescaped(): u32 {
   return meant
 }
 
-/** Reads a value up to `until` or the separator; between quotes, in which two stand for one, up to the closing one. False when it is not closed. */
+/** Reads a value up to `until` or the separator, or up to the closing quote (two in a row stand for one). False when it is not closed. */
 function readValue(until: u32): bool {
   if (at < stop && load<u8>(at) == 34) {
     const from = out.length

@@ -41,8 +41,8 @@ export function nextToken(p: usize, end: usize): usize {
 }
 
 /**
- * The length in bytes of a character at `p` that words leave out; 0 for any other. These are apostrophes ("don't", "don’t" and "dont" are one
- * word), soft hyphens and zero-width joiners.
+ * The length in bytes of a character at `p` that words leave out; 0 for any other. These are apostrophes ("don't", "don’t" and "dont" are
+ * one word), soft hyphens and zero-width joiners.
  */
 function silentLength(p: usize): usize {
   const c: u32 = load<u8>(p)

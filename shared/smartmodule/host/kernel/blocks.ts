@@ -1,6 +1,6 @@
 /**
- * The memory that an Extism plug-in shares with its host: blocks at 64-bit addresses, which count from the region's start. A plug-in has an
- * instance of the kernel for this alone, and calls these functions itself, without JavaScript in between. All blocks are given back at once,
+ * The memory that an Extism plug-in shares with its host: blocks at 64-bit addresses, counted from the region's start. A plug-in has its
+ * own instance of the kernel for this, and calls these functions itself, without JavaScript in between. All blocks are freed at once,
  * before the next call; an address outside of them traps.
  */
 import { roomFor } from './bytes'

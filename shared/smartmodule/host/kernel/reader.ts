@@ -1,5 +1,5 @@
 /**
- * The kernel's readers. `varintAt` is for the loops over all records: it keeps no state, because a global that each read must load and store
+ * The kernel's readers. `varintAt` is for the loops over all records: it keeps no state, because a global that each read loads and stores
  * costs more than the read. The others share a current address.
  */
 
@@ -14,8 +14,8 @@ export function unzigzag(raw: u64): i32 {
 }
 
 /**
- * The varint at `p`, still zigzag, in the low 32 bits, and above them its length in bytes; one of more than five bytes is the smallest number,
- * which no field may be. It does not look for an end: the caller compares the address behind it, and keeps READ_SLACK bytes readable.
+ * The varint at `p`, still zigzag, in the low 32 bits, and above them its length in bytes; one longer than five bytes is the smallest
+ * number, invalid in every field. It looks for no end: the caller compares the address behind it, and keeps READ_SLACK bytes readable.
  */
 // @ts-ignore: decorator
 @inline

@@ -1,6 +1,6 @@
 /**
- * A section in two parts by key, each for another version of a step: `split`, run the one part, `exchange`, run the other, `merge`. The other
- * part, and later the output of the first one, is what is aside.
+ * A section in two parts by key, each for another version of a step: `split`, run the one part, `exchange`, run the other, `merge`. The
+ * part put aside is first the other one, and later the output of the first.
  */
 import { copyFast, grow, murmur2, roomFor } from './bytes'
 import {
@@ -73,7 +73,7 @@ function swapSection(): void {
 }
 
 /**
- * Puts aside the records whose key's hash, as an unsigned number, is below `threshold`; a record without a key goes by its offset. Returns how
+ * Puts aside the records whose key's hash, as an unsigned number, is below `threshold`; one without a key goes by its offset. Returns how
  * many there are.
  */
 export function split(threshold: u32, baseOffset: i64): u32 {
@@ -163,7 +163,7 @@ function passRecord(from: usize): usize {
   return recordEnd
 }
 
-/** Joins the current section and what is aside, which were both walked, in the order of their deltas; what is aside goes first among equals. */
+/** Merges the current section and the part aside, both already walked, by their deltas; of equal ones the part aside is first. */
 export function merge(): void {
   const length = asideLength + sectionLength
   if (length + SLACK > mergedCapacity) {

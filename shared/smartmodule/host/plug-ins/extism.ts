@@ -1,6 +1,6 @@
 /**
- * One instance of an Extism plug-in as a step: one call per record, value in, value out. Any existing plug-in runs, but each of its calls costs
- * as much as several records of a module of ABI 1, which is why this is not the native kind.
+ * One instance of an Extism plug-in as a step: one call per record, value in, value out. Any existing plug-in runs, but each call costs as
+ * much as several records of a module of ABI 1, which is why this is not the native kind.
  */
 import { reasonOf } from '../../../errors/reason-of.ts'
 import type { ExtismFunction } from '../../../model/smartmodule-kind.ts'

@@ -29,7 +29,9 @@ const NONE = Buffer.from([0])
 const HINT_MAX = 4096
 const TEXT_BYTES_MAX = 32_767
 
-/** Parameters as `init` and every call get them: a map in the order of its keys, and no look-back. Throws RangeError for a text too long. */
+/**
+ * Parameters as `init` and every call get them: a map in the order of its keys, without look-back. Throws RangeError for a text too long.
+ */
 export function encodeParameters(parameters: Readonly<Record<string, string>>): Buffer {
   const entries = Object.entries(parameters).sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
   const long = entries.flat().find((each) => Buffer.byteLength(each) > TEXT_BYTES_MAX)

@@ -1,6 +1,6 @@
 /**
- * A SmartModule made with Fluvio's SDK as a step: `filter`, `map` and `filter_map` are called with all records at once, `array_map` with one,
- * because its outputs do not say which record they are of. Values and keys are the module's; headers and times stay the record's.
+ * A SmartModule made with Fluvio's SDK as a step: `filter`, `map` and `filter_map` get all records in one call, `array_map` one per call,
+ * because its outputs do not name their record. The module sets values and keys; headers and times stay the record's.
  */
 import { reasonOf } from '../../../errors/reason-of.ts'
 import { FLUVIO_FUNCTIONS } from '../../../model/smartmodule-kind.ts'

@@ -1,7 +1,7 @@
 /**
- * A data transform made with Redpanda's SDK (ABI 1 and 2) as a step. A transform is a program: its `main` asks for batch after batch, for ever.
- * It runs in a stack of its own (JavaScript Promise Integration), which waits in `read_batch_header` between two batches. What is written after
- * a record was read is that record's output.
+ * A data transform made with Redpanda's SDK (ABI 1 and 2) as a step. A transform is a program: its `main` asks for batch after batch, for
+ * ever. It runs in a stack of its own (JavaScript Promise Integration), which waits in `read_batch_header` between two batches. Whatever it
+ * writes after reading a record is that record's output.
  */
 import { reasonOf } from '../../../errors/reason-of.ts'
 import { SmartModuleTrap, type InitDocument } from '../../abi.ts'

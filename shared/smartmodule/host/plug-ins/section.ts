@@ -1,4 +1,4 @@
-/** One run of a plug-in over the kernel's current section: its records in, and what the plug-in makes of each of them out, in their order. */
+/** One run of a plug-in over the kernel's current section: its records in, and the plug-in's output for each of them out, in order. */
 import { decodeRecords, encodeRecords, LOG_APPEND_TIME, type KafkaRecord } from '../../../kafka/protocol/record-batch.ts'
 import { SMARTMODULE_LIMITS, SmartModuleTrap, type InitDocument } from '../../abi.ts'
 import { fillSection, type Kernel } from '../kernel.ts'

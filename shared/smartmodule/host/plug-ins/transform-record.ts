@@ -1,4 +1,4 @@
-/** Records and write options as Redpanda's data transforms read and write them: the fields of a Kafka record, with their lengths as varints. */
+/** Records and write options in the format of Redpanda's data transforms: the fields of a Kafka record, their lengths as varints. */
 import { bytesSize, encodeHeaders, writeBytes, type KafkaRecord } from '../../../kafka/protocol/record-batch.ts'
 import { readVarint, type Cursor } from '../../../kafka/protocol/varint.ts'
 import { takeBytes } from './take-bytes.ts'

@@ -118,8 +118,8 @@ function say(message: string): usize {
 }
 
 /**
- * The varint at `p` in the low 32 bits, and above them its length in bytes. Without a state: a global that each read must load and store costs
- * more than the read. The host has checked the section.
+ * The varint at `p` in the low 32 bits, and above them its length in bytes. It keeps no state: a global that each read loads and stores
+ * costs more than the read. The host has checked the section.
  */
 // @ts-ignore: decorator
 @inline

@@ -46,8 +46,8 @@ export const NOTED_MEMBER_BYTES: usize = 8
 export function membersSize(): usize { return 2 + (memberCount as usize) * NOTED_MEMBER_BYTES + 8 }
 
 /**
- * Writes where the members of the document [start, end) are, for the next step, which then need not parse it: their number, and per member
- * its four addresses less `start`, all in 16 bits; UNKNOWN_MEMBERS alone unless it is the object parsed last. Returns the address behind it.
+ * Writes where the members of the document [start, end) are, so that the next step need not parse it: their number, and per member its four
+ * addresses less `start`, all in 16 bits; only UNKNOWN_MEMBERS unless it is the object parsed last. Returns the address behind it.
  */
 export function writeMembers(start: usize, end: usize, to: usize): usize {
   const count = memberCount
@@ -68,7 +68,7 @@ export function writeMembers(start: usize, end: usize, to: usize): usize {
   return to
 }
 
-/** Takes over `count` members that `writeMembers` wrote behind their number, as those of [start, end). False when one is not inside of it. */
+/** Takes over `count` members that `writeMembers` wrote behind their number, as those of [start, end). False if one lies outside of it. */
 export function readMembers(from: usize, count: i32, start: usize, end: usize): bool {
   while (count > memberCapacity) growMembers()
   const base = i32x4.splat(start as i32)

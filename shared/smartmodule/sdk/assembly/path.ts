@@ -54,8 +54,8 @@ export class Segment {
 }
 
 /**
- * A path, split once at start-up. Build it in `init`, never per record. A top-level member whose name is the whole text comes first: names may
- * contain dots, as those that dps/flatten makes do.
+ * A path, split once at start-up. Build it in `init`, never per record. A top-level member whose name is the whole text wins: names may
+ * contain dots, as dps/flatten's do.
  */
 export class Path {
   segments: Segment[] = []
