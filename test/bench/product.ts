@@ -1,8 +1,9 @@
 /**
- * `make bench SUITE=product`: what a customer waits for and pays: the time from `POST /pipelines` until the last of a million records is
- * visible to a read-committed reader, with batches as ordinary producers send them, compared with thin programs written for this one job
- * and timed from their start. They run in turn, three times unless REPEATS says otherwise, over a million records unless RECORDS does; for
- * each size of batches one output of each is verified record by record. CPU is that of the processor, or of the thin program; that of the control plane is not included.
+ * `make bench SUITE=product`: the time that a customer waits and the CPU that they pay for, from `POST /pipelines` until the last of a
+ * million records is visible to a read-committed reader, with batches as ordinary producers send them. It is compared with thin programs
+ * written for this one job and timed from their start. They take turns, three times each (REPEATS), over a million records (RECORDS); for
+ * each batch size, one output of each is verified record by record. CPU is that of the processor or of the thin program; the control
+ * plane's is not included.
  */
 import { spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'

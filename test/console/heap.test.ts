@@ -1,4 +1,7 @@
-/** What a page keeps while it follows a stream: as much after a long time as after a short one. `make console-heap` follows for half an hour. */
+/**
+ * What a page keeps in memory while it follows a stream: no more after a long time than after a short one. `make console-heap` takes half
+ * an hour.
+ */
 import type { Browser, CDPSession, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { limitMs } from '../harness/machine-speed.ts'

@@ -1,4 +1,4 @@
-/** Every screen in both themes and two widths: nothing that WCAG 2.2 AA refuses, nothing wider than the page, nothing that the CSP refuses. */
+/** Every screen in both themes and two widths: no violation of WCAG 2.2 AA, nothing wider than the page, nothing that the CSP refuses. */
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hasBrowser, openConsole, openTab, picture, signInTo, violations, type Tab } from '../harness/browser.ts'

@@ -56,8 +56,8 @@ export async function loggedIn({ api_key, api_secret }: Key): Promise<Client> {
 const SLOWNESS = slowness()
 
 /**
- * Polls until `condition` returns something other than undefined or false; the timeout error names `what`. `quickMs`: how long it may take on
- * the reference machine.
+ * Polls until `condition` returns something other than undefined or false; the timeout error names `what`. `quickMs`: the time it may take
+ * on the reference machine.
  */
 export async function eventually<T>(what: string, condition: () => Promise<T | undefined | false>, quickMs = 30_000): Promise<T> {
   const deadlineMs = Math.round(quickMs * SLOWNESS)

@@ -26,7 +26,9 @@ function n(record: Record): i32 {
   return value
 }`
 
-/** A filter over the field \`n\`; \`body\` is AssemblyScript that may use \`value\` and \`record\`, and returns whether the record stays. */
+/**
+ * A filter over the field \`n\`; \`body\` is AssemblyScript that may use \`value\` and \`record\`, and returns whether to keep the record.
+ */
 export const filterOverN = (body: string): string =>
   `import { Record, Path } from 'dps'${READ_N}
 export function filter(record: Record): bool {

@@ -68,7 +68,7 @@ export async function waitForAccounting(client: Client, pipelineId: string, reco
   })
 }
 
-/** Waits until every task runs the revision: from then on it handles what is written. A pipeline whose tasks have not reported yet shows none. */
+/** Waits until every task runs the revision, which then handles what is written. Until its tasks have reported, a pipeline shows none. */
 export async function waitForRevision(client: Client, pipelineId: string, revision: number): Promise<void> {
   await eventually(`every task of ${pipelineId} runs revision ${revision}`, async () => {
     const { tasks } = (await client.call<{ tasks: TaskStatus[] }>('GET', `/v1/pipelines/${pipelineId}/status`)).body

@@ -8,7 +8,10 @@ import { cached } from '../../deploy/local/cache.ts'
 const run = promisify(execFile)
 const PACKAGES = ['httpx==0.28.1', 'mypy==2.4.1', 'hatchling==1.28.0', 'openapi-python-client==0.29.1']
 
-/** Path of the interpreter, without the client. Its scripts name the folder that it was made in; its Python works anywhere. Rejects where there is none. */
+/**
+ * Path of the interpreter, without the client. Its scripts only work in the folder where it was made; its Python works anywhere. Rejects
+ * where there is none.
+ */
 export async function python(): Promise<string> {
   const name = createHash('sha256').update(PACKAGES.join()).digest('hex').slice(0, 12)
   const place = await cached(`python-client-${name}`, async (folder) => {

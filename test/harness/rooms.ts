@@ -35,7 +35,10 @@ export async function moduleBody(name = unique('module')) {
   return { name, wasm_binary: Buffer.from(binary).toString('base64'), config: { input_format: 'json', output_format: 'json' } }
 }
 
-/** Makes one of each: two streams with a record in the first one, a pipeline that is not started, a key, a member, a secret, a SmartModule, a replay. */
+/**
+ * Makes one of each: two streams, the first with a record, a pipeline that is not started, a key, a member, a secret, a SmartModule, a
+ * replay.
+ */
 export async function makeRoom(client: Client): Promise<Room> {
   const [source, sink] = [await createStream(client, { a: 'string' }), await createStream(client, { a: 'string' })]
   const made = async (path: string, body: unknown) => (await client.call<{ id: string }>('POST', `/v1/${path}`, body)).body.id

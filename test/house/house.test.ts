@@ -165,6 +165,18 @@ describe('files', () => {
     expect(long).toEqual([])
   })
 
+  it('have comment lines of at most 140 characters, as oxfmt keeps code lines', () => {
+    const long = tracked
+      .filter((path) => /^(services|shared|deploy|clients|test|docs)\/.*\.(tsx?|py)$/.test(path) && !path.includes('/generated/'))
+      .flatMap((path) => {
+        const comment = path.endsWith('.py') ? /^\s*#/ : /^\s*(\/\/|\/?\*)/
+        return read(path)
+          .split('\n')
+          .flatMap((line, at) => (line.length > 140 && comment.test(line) ? [`${path}:${at + 1}`] : []))
+      })
+    expect(long).toEqual([])
+  })
+
   it('are all reachable from an entry point: a main file, a test, a Makefile script or a worker', () => {
     const entries = code.filter((path) =>
       /(^test\/|\/main\.tsx?$|^services\/console\/vite\.config\.ts$|\/(create-account|sign-in-link|suspend-account|set-quotas)\.ts$|^deploy\/local\/(run|operate)\.ts$)/.test(

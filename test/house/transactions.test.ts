@@ -24,7 +24,9 @@ describe('database transactions', () => {
     return text.slice(from)
   }
 
-  /** What a transaction runs: the function that the call is given, or the one of the same file that it names; undefined where neither is. */
+  /**
+   * What a transaction runs: the function given to the call, or the one of the same file that it names; undefined where neither is found.
+   */
   function transactionBody(text: string, from: number): string | undefined {
     const call = blockAt(text, from, '(')
     if (call.includes('=>')) return call

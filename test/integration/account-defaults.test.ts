@@ -1,4 +1,4 @@
-/** Two accounts on the operator's warehouse and bucket: neither sees nor disturbs the other, by SQL and S3 and not through the API alone. */
+/** Two accounts on the operator's warehouse and bucket: neither sees nor disturbs the other, not even by SQL and S3 directly. */
 import { GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

@@ -1,4 +1,6 @@
-/** `dps mcp` as a language model's host starts it: which tools there are, what they answer, and that nothing is written unless allowed twice. */
+/**
+ * `dps mcp` as a language model's host starts it: which tools it has, what they answer, and that it writes nothing unless allowed twice.
+ */
 import { join } from 'node:path'
 import { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'

@@ -1,4 +1,4 @@
-/** A step of which another version handles a share of the keys: which records are whose, in which order they come out, and who is blamed. */
+/** A step whose other version handles a share of the keys: which records each handles, their order after it, and who is blamed. */
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { isOfCanary } from '../../shared/smartmodule/canary-share.ts'

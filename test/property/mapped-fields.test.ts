@@ -1,4 +1,6 @@
-/** What the control plane says of the types behind dps/map-fields, against what the SmartModule makes of records with types in front of it. */
+/**
+ * The types that the control plane infers behind dps/map-fields, against what the SmartModule makes of records with the types before it.
+ */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { mappedFields } from '../../services/control-plane/definitions/mapped-fields.ts'

@@ -1,4 +1,4 @@
-/** The first start of a control plane compiles the built-ins in its own thread, watched by the thread that ends a process that stands still. */
+/** The first start of a control plane compiles the built-ins in its own thread, while the watcher that ends a blocked process runs. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

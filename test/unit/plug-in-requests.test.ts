@@ -1,4 +1,6 @@
-/** HTTP requests of Extism plug-ins: to the hosts of their version alone, within bounds, and answered as a proxy would where nothing comes back. */
+/**
+ * HTTP requests of Extism plug-ins: only to the hosts of their version, within bounds, and answered as a proxy would where no answer comes.
+ */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

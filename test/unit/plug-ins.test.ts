@@ -1,4 +1,4 @@
-/** Modules made with the SDKs of Extism, Redpanda and Fluvio, as they are: what they make of records, and what becomes of their failures. */
+/** Modules made with the SDKs of Extism, Redpanda and Fluvio, unchanged: what they make of records, and what their failures lead to. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'

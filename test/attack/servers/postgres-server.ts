@@ -1,4 +1,4 @@
-/** A Postgres server as far as the connector needs one. Message formats: https://www.postgresql.org/docs/current/protocol-message-formats.html */
+/** A Postgres server, as much as the connector needs. Formats: https://www.postgresql.org/docs/current/protocol-message-formats.html */
 import type { Socket } from 'node:net'
 
 export const int16 = (value: number): Buffer => Buffer.from([(value >> 8) & 0xff, value & 0xff])

@@ -1,6 +1,6 @@
 /**
- * A runner ends as V8 ends it when its heap is full (SIGABRT), so that it is blamed. Three times a run: a pipeline whose runner ends in this
- * way again and again is meant to fail.
+ * A runner ends as V8 ends it when its heap is full (SIGABRT), so that it is blamed. Only three times a run: a pipeline whose runner ends
+ * so again and again is meant to fail.
  */
 import { pickRunner, type Catastrophe } from './catastrophe.ts'
 

@@ -1,6 +1,7 @@
 /**
- * Faults on purpose: each breaks one of the delivery's rules, in tasks and intakes alike, and the oracle must notice. A processor loads this module where `DPS_FAULTS`
- * names it and NODE_ENV is `test`; `FAULT` names the fault, with `:` and a path behind it where it waits for that file.
+ * Injected faults: each breaks one of the delivery rules, in tasks and intakes alike, and the oracle must notice. A processor loads this
+ * module where `DPS_FAULTS` names it and NODE_ENV is `test`; `FAULT` names the fault, followed by `:` and a path where it waits for that
+ * file.
  */
 import { fileURLToPath } from 'node:url'
 import type { Phases } from '../../../services/processor/phases.ts'

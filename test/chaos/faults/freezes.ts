@@ -1,6 +1,6 @@
 /**
- * Moments of a round in which the whole processor stands still (SIGSTOP of the supervisor and of the runner), once: its successor takes over, and what it does later must be
- * refused.
+ * Stops the whole processor (SIGSTOP of supervisor and runner) once, at a chosen moment of a round: its successor takes over, and what it
+ * does after waking must be refused.
  */
 import { existsSync } from 'node:fs'
 import type { Phases } from '../../../services/processor/phases.ts'
