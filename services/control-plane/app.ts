@@ -73,7 +73,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
   const clientAddress = createClientAddress(options.trustedProxies)
   const addressOf = (ctx: Context): string => clientAddress(ctx.req)
   const limits = createRateLimit(redis, options.prefix, options.tokenRequestsPerMinute, addressOf)
-  /** Failures to prove who one is count by what was to be proven and the client's address. */
+  /** Failed authentications are counted per credential and client address. */
   const guardedFor =
     (ctx: Context) =>
     <T>(key: string, work: () => Promise<T>): Promise<T> =>
@@ -132,7 +132,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
         if (isAudited(contract)) await audit.refused(contract, caller, origin, resourceId, ERROR_CODES.forbidden.status)
         throw new ServiceError('forbidden', `the ${caller.session ? 'member’s role' : 'API key'} lacks the scope ${lacking}`)
       }
-      // Here, because those that waited before this one may have taken the room.
+      // Checked only now: requests ahead in the queue may have used the room.
       if (contract.isBulky) unsent.assertRoom(caller.accountId)
       const records = contract.request.body ? await bodies.read(ctx, contract, caller.accountId) : undefined
       const input = readInput(ctx, contract)
@@ -163,7 +163,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
       // Of HEAD, nothing but the headers is sent.
       if (ctx.method === 'HEAD') return send(ctx, reply, prefix)
       const sent = asSent(reply)
-      // What was changed must be told.
+      // A request that changed something must get its answer, however full the buffer is.
       const mayRefuse = !isAudited(contract) && !contract.isIdempotent
       unsent.hold(ctx, caller.accountId, Buffer.byteLength(sent.body ?? ''), mayRefuse)
       send(ctx, sent, prefix)
@@ -221,7 +221,7 @@ function servePublic(router: Router, prefix: string, deps: Deps, options: Public
   })
   router.post(`${prefix}${ingestContract.path}`, async (ctx) => {
     const id = ctx.params.pipeline!
-    // Of pipelines that there are not a sender can name any number, and each key stays in Redis for a minute.
+    // A sender can invent any number of pipeline ids, and each key would stay in Redis for a minute.
     const unknown = `- ${addressOf(ctx)}`
     const sender = isIdOf('pipeline', id) ? `${id} ${addressOf(ctx)}` : unknown
     const reply = await ingest(deps, ctx, () => pushes.find(id), {

@@ -1,4 +1,4 @@
-/** Work on the main thread whose time an account has a say in: it is ended when its time is over. */
+/** Work on the main thread whose duration depends on an account's input; it is cut off at a time limit. */
 import { createContext, Script } from 'node:vm'
 import { unavailable } from './service-error.ts'
 

@@ -1,11 +1,11 @@
-/** What was found is remembered for two seconds: so that a change holds within seconds, and requests in quick succession look once. */
+/** Caches look-ups for two seconds: changes take effect within seconds, and bursts of requests query once. */
 
 const CACHE_MS = 2000
 const CACHE_ENTRIES_MAX = 10_000
 
 export type MomentCache<T> = { get(id: string): Promise<T> }
 
-/** Remembers what was found for a moment; a failed look-up is not remembered. */
+/** Caches results for a moment; a failed look-up is not cached. */
 export function createMomentCache<T>(find: (id: string) => Promise<T>, now: () => number): MomentCache<T> {
   const cache = new Map<string, { found: Promise<T>; until: number }>()
   return {

@@ -1,7 +1,7 @@
 /**
- * How much of the main thread's time an account may take. It is one for all accounts: what is long is done in short turns, and an account
- * whose requests took long waits for several times as long before its next one begins. Only turns of several milliseconds count, so that
- * ordinary requests neither wait nor are measured for more than a microsecond.
+ * How much of the main thread's time an account may take. All accounts share that one thread: long work is done in short turns, and an
+ * account whose requests took long waits for several times as long before its next one begins. Only turns of several milliseconds count,
+ * so that ordinary requests neither wait nor are measured for more than a microsecond.
  */
 import { threadCpuMs } from './bounded-work.ts'
 import { ServiceError } from './service-error.ts'

@@ -8,7 +8,7 @@ const LOOK_STEPS = 4
 
 let last: Promise<void> = Promise.resolve()
 
-/** A turn of the event loop that no other long work has: however much of it there is, each turn of the loop has one piece. */
+/** Waits for the next turn of the event loop. Only one piece of long work runs per turn, however much is waiting. */
 export const nextTurn = (): Promise<void> => (last = last.then(() => setImmediate()))
 
 /** Runs `step` for each index from 0 on, yielding to the event loop in between. Stops early when a step returns false. */

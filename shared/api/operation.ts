@@ -34,11 +34,11 @@ export type Contract = {
   /** Accepted content types of the body; JSON by default. */
   consumes?: readonly string[]
   bodyBytesMax?: number
-  /** It reads much for one answer: an account's requests of this kind are done few at once. */
+  /** It reads much for one answer: few of an account's requests of this kind run at once. */
   isLarge?: boolean
   /**
-   * A page that may have megabytes: some are made at once for an account, and none while its clients leave others unread. What workshops
-   * make is bounded there.
+   * The page may be megabytes. Few are made at once per account, and none while the account's clients leave earlier ones unread. Workshops
+   * bound their own answers.
    */
   isBulky?: boolean
   /** The records (the body's member `records`, or its lines) are written byte for byte as received. */

@@ -76,8 +76,8 @@ export function direction<Open, Config extends z.ZodObject>(typed: TypedDirectio
 }
 
 /**
- * How a config of either direction names a place: two configs with the same `members` mean the same one. `called` is shown, so it tells no
- * secret; texts are '' where the config has none.
+ * How a config of either direction identifies an external place: configs whose `members` are equal mean the same place. `called` is
+ * displayed, so it must not reveal secrets; texts are '' where the config has none.
  */
 export type ConnectorPlace = { members: readonly string[]; called(text: (member: string) => string): string }
 
@@ -89,7 +89,7 @@ export type Connector = {
   description: string
   version: string
   created_at: string
-  /** The place outside that a config means; left out where no two pipelines share one. */
+  /** The external place that a config names; left out where no two pipelines share one. */
   place?: ConnectorPlace
   source?: Direction<OpenSource>
   sink?: Direction<OpenSink>

@@ -12,7 +12,7 @@ import { connectorIdOf, resolveConfig } from './resolve-endpoint.ts'
 type Fields = Record<string, string>
 type StepConfig = PipelineDefinition['steps'][number]['config']
 type Steps = readonly Pick<PipelineDefinition['steps'][number], 'name' | 'config'>[]
-/** The types of what CEL expressions give, of which accounts write as much as a body holds: never asked for on the main thread. */
+/** Infers the types of CEL expressions. Accounts can send as many as a body holds, so this never runs on the main thread. */
 type TypesOf = (expressions: string[], fields: Fields) => Promise<string[]>
 
 /** The stream's type of what `dps/cast` makes of a field; any value where something else may stay. */

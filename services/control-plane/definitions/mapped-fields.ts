@@ -17,7 +17,7 @@ function typeOf(value: unknown): string {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? 'object' : 'any'
 }
 
-/** Texts whose letters mean something in one case only: in another case they are texts and no more. */
+/** Types whose texts change meaning with case; after upper- or lower-casing they are plain strings. */
 const HAVE_CASE = new Set(['datetime', 'bytes'])
 
 /** The type of a member that has its own value (`own`) in records that lack those renamed to it. */

@@ -45,7 +45,7 @@ async function readBytes(ctx: Context, place: BodyPlace): Promise<Buffer> {
       parts.push(part)
     }
   } finally {
-    // While a part is awaited, this ends when it comes; until then nothing else could read on.
+    // If a part is still being awaited, `return` takes effect only when it arrives.
     void coming.return?.()
   }
   place.whole()

@@ -1,6 +1,6 @@
 /**
- * Requests per minute by account, by address, and failed ones by what they failed on; counted in Redis, or in memory while Redis is
- * unreachable. Sets headers on every counted response.
+ * Requests per minute by account and by address, and failed authentications per credential and address; counted in Redis, or in memory
+ * while Redis is unreachable. Sets headers on every counted response.
  */
 import type { Context } from 'koa'
 import type { Redis } from 'ioredis'
@@ -71,7 +71,7 @@ export function createRateLimit(
   const tokens = limiter('token', tokenRequestsPerMinute)
   const pages = limiter('page', PAGES_PER_MINUTE)
   const sessions = limiter('session', SESSION_REQUESTS_PER_MINUTE)
-  // Its own limit is out of reach: that of each account is compared.
+  // No limit here: the count is compared with the account's quota below.
   const pushes = limiter('pushed', Number.MAX_SAFE_INTEGER, PUSH_WINDOW_SECONDS)
   const failures = { secret: limiter('failed-secret', FAILURES.secret), signature: limiter('failed-signature', FAILURES.signature) }
 
@@ -117,7 +117,7 @@ export function createRateLimit(
   const attempts = createSomeAtATime(ATTEMPTS_AT_ONCE, ATTEMPT_WAIT_MAX_MS, tooManyAtOnce, ATTEMPTS_WAITING_MAX)
   const tooManyFailed = (result: RateLimiterRes) => exceeded('there were too many failed attempts', secondsLeft(result))
 
-  /** Counted before the work: of attempts that begin together none may be uncounted. What has not failed is given back. */
+  /** Counts each attempt before the work, so that none of several at once escapes the count; one that has not failed is given back. */
   async function guarded<T>(kind: GuardedKind, key: string, work: () => Promise<T>): Promise<T> {
     const by = failures[kind]
     const giveBack = () => by.reward(key).catch(() => {})

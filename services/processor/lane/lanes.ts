@@ -37,7 +37,7 @@ export type OpenChain = {
 }
 
 export type Lanes = {
-  /** With `signal` its rounds are given up, and the lane is ended that is at work on one. */
+  /** Aborting `signal` gives up the chain's rounds and ends the lane that is running one. */
   open(chain: LaneChain, signal: AbortSignal): Promise<OpenChain>
   /** Lanes at work, including those added for slow chains. */
   count(): number
@@ -66,7 +66,7 @@ export type LanesOptions = {
   onMeasured: (chain: LaneChain, measures: readonly Measure[]) => void
 }
 
-/** A chain fails when so many lanes in a row have crashed while running it. */
+/** A chain fails when this many lanes in a row have crashed while running it. */
 const CRASHES_MAX = 10
 
 export function openLanes(options: LanesOptions): Lanes {

@@ -23,9 +23,9 @@ import { selectRecords, type Selected } from './job-input.ts'
 import type { RoundPartition } from './messages.ts'
 import { openPartitionOutput, type PartitionRun, type RunContext } from './partition-output.ts'
 
-/** Of one call of a chain that sends requests: some hundred records. What traps has fewer others run again. */
+/** For one call of a chain that sends requests, some hundred records. Kept small, so that few other records are repeated when one traps. */
 const ASKING_BYTES_MAX = 16 << 10
-/** After which such a run is cut, so that what it has is committed. */
+/** After this time such a run is cut, so that what it has done is committed. */
 const ASKING_MS_MAX = 2000
 
 /**

@@ -125,7 +125,7 @@ async function change(trx: Queryable, caller: Caller, row: PipelineRow, asked: C
     steps: withPolicies(steps, request.processors, request.on_error),
     sink: await sinkOf(trx, row, request, asked, fields),
   }
-  // Last, as everywhere: what locks the account holds all other locks already.
+  // Lock order: the account's lock is always taken last.
   await assertQuotas(trx, caller.accountId, { tasks: request.tasks - definition.tasks })
   // The sink gets its config and the fields when it is opened: a change of either needs a new start.
   const isOpenedAnew = asked.sink !== undefined || !isDeepStrictEqual(sinkFieldsOf(next), sinkFieldsOf(definition))
