@@ -11,7 +11,7 @@ const [script = '', ...given] = process.argv.slice(2)
 const isOperator = Boolean(process.env.DATABASE_URL)
 const local = isOperator ? undefined : runningEnvironment()
 if (local) process.stderr.write(`DATABASE_URL is not set: this is about the service at ${local.apiUrl}, which \`make run\` started here\n`)
-// The link that `make run` printed, anew.
+// A new link like the one that `make run` printed.
 const parameters = local && script === 'sign-in-link.ts' && !given.some(Boolean) ? [local.accountId, LOCAL_OWNER] : given
 const { status } = spawnSync(
   process.execPath,

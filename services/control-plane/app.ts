@@ -48,7 +48,7 @@ import { createSession } from './routes/members/sessions.ts'
 import { OPERATIONS } from './routes/index.ts'
 import { isIdOf } from '../../shared/model/ids.ts'
 
-/** Of pages that may have 16 MiB each: so many are made at once for an account. Those that wait take no memory yet. */
+/** How many pages, of up to 16 MiB each, are made at once for an account. Waiting ones take no memory yet. */
 const PAGES_AT_ONCE = { atOnce: 8, waitingMax: 1000 }
 
 /** Where `make build` puts the console and the documentation. */

@@ -80,7 +80,7 @@ export type Caller = {
   text?: string
   /** Set for requests with an Idempotency-Key. */
   keyed?: KeyedWrite
-  /** Of a member who is signed in. */
+  /** The session, if a member is signed in. */
   session?: ActiveSession & { tokenHash: Buffer }
   /** Counts failures to prove who one is, and refuses after too many. */
   guarded?: <T>(work: () => Promise<T>) => Promise<T>

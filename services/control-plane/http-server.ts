@@ -18,7 +18,7 @@ const REQUEST_MS = 60_000
 const CHECK_MS = 2000
 /** Longer than load balancers keep idle connections: a request sent on a connection that we are closing would be lost. */
 const KEEP_ALIVE_MS = 65_000
-/** Of the process's descriptors; the others are for its own connections, its children, and the port of `/metrics` and `/healthz`. */
+/** Clients' share of the process's descriptors; the rest is for its own connections, its children, `/metrics` and `/healthz`. */
 const SHARE_OF_DESCRIPTORS = 0.75
 /** More would take hundreds of megabytes, whatever they do. */
 const CONNECTIONS_MAX = 16_384

@@ -7,11 +7,11 @@ import { threadCpuMs } from './bounded-work.ts'
 import { ServiceError } from './service-error.ts'
 import { nextTurn, TURN_MS } from './turns.ts'
 
-/** Between two looks at the clock: so many steps, or so many bytes of them. */
+/** Steps, and bytes in them, between two looks at the clock. */
 const LOOK_STEPS = 32
 const LOOK_BYTES = 64 << 10
 
-/** After work, an account rests for so many times as long as it took. */
+/** After work, an account rests for this many times as long as the work took. */
 const PACE = 4
 const AT_ONCE_MAX = 8
 const WAITING_MAX = 32

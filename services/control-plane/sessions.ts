@@ -11,7 +11,7 @@ const LINK_SECONDS = 7 * 24 * 3600
 const COOKIE = 'dps_session'
 const TOKEN = /^[\w-]{43}$/
 const UNSAFE = /^(?:POST|PATCH|PUT|DELETE)$/
-/** Of a password that no member has. */
+/** The hash of a password that no member has. */
 const NO_PASSWORD = hash('no member has this one')
 /** For an address this many passwords are compared, or a multiple: how long it takes must not tell how many accounts know the address. */
 const COMPARED_TOGETHER = 4
@@ -55,7 +55,7 @@ export async function assertPassword(passwordHash: string, password: string): Pr
   if (!(await verify(passwordHash, password))) throw invalidCredentials('the password is wrong')
 }
 
-/** Those of an address's members whose password it is. Throws invalid_credentials where there is none, after as long a time. */
+/** The address's members with this password. Throws invalid_credentials if there is none, after an equally long time. */
 export async function whosePassword<M extends Pick<MemberRow, 'password_hash'>>(members: readonly M[], password: string): Promise<M[]> {
   const right: M[] = []
   for (const member of members) if (member.password_hash !== null && (await verify(member.password_hash, password))) right.push(member)

@@ -6,7 +6,7 @@ import { TraceStep } from './operate.ts'
 import { contract, Id, Timestamp } from './operation.ts'
 import { Pipeline, StreamPlace } from './pipelines.ts'
 
-/** One record of which two versions made something else. */
+/** One record for which two versions gave different output. */
 export const Difference = z
   .object({
     partition: z.number().int(),

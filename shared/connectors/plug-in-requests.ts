@@ -5,7 +5,7 @@ import { REQUEST_BYTES_MAX, REQUEST_MS_MAX, type PlugInAnswer, type SendRequest 
 import type { AddressRules } from './address-guard.ts'
 import { bytesOf, openHttpClient } from './http-client.ts'
 
-/** Of the headers of an answer, which are one JSON object to a plug-in. */
+/** Size of an answer's headers, which a plug-in gets as one JSON object. */
 const HEADER_BYTES_MAX = 65_536
 const PROBLEM_MAX = 300
 const BAD_GATEWAY = 502

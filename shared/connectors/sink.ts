@@ -48,7 +48,7 @@ export type Written =
   | { kind: 'at_fault'; records: RefusedRecord[] }
   /** The sink's own position differs from `from`: continue from the sink's position. */
   | { kind: 'moved'; reason: string }
-  /** Nothing was written: the place has another form than when the sink was opened. It is opened anew, and the records are encoded anew. */
+  /** Nothing was written: the place's form has changed since the sink was opened. It is reopened, and the records are encoded again. */
   | { kind: 'changed'; reason: string }
   /** No retry can help: the pipeline fails with the reason. */
   | { kind: 'permanent'; reason: string }

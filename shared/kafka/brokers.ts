@@ -23,7 +23,7 @@ const CONNECT_TIMEOUT_MS = 3000
 
 /** Kinds of coordinators, as FindCoordinator numbers them. */
 export const COORDINATOR_GROUP = 0
-/** Of a transactional id. */
+/** Kafka's coordinator type for transactional ids. */
 export const COORDINATOR_TRANSACTION = 1
 
 type Address = { host: string; port: number }

@@ -3,9 +3,9 @@ export const LIMITS = {
   body_bytes_max: 1 << 20,
   smartmodule_body_bytes_max: 16 << 20,
   smartmodule_source_characters_max: 256 << 10,
-  /** Of a version's tests: each version keeps them. */
+  /** Size of a version's tests, which each version keeps. */
   smartmodule_tests_bytes_max: 1 << 20,
-  /** Of a request without a token: credentials. */
+  /** Body of a request without a token, with credentials in it. */
   credentials_body_bytes_max: 8 << 10,
   /** Of a JSON body around texts and binaries; of records that are written there are more. */
   body_values_max: 60_000,
@@ -22,7 +22,7 @@ export const LIMITS = {
   data_limit_max: 1000,
   data_limit_default: 100,
   chain_steps_max: 16,
-  /** Of the distinct binaries of a chain. */
+  /** All distinct binaries of a chain together. */
   chain_binaries_bytes_max: 32 << 20,
   tasks_max: 64,
   retries_max: 100,

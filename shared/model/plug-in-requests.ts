@@ -10,11 +10,11 @@ export type PlugInAnswer = { status: number; headers: Record<string, string>; bo
 /** Sends a request and returns within `REQUEST_MS_MAX`. */
 export type SendRequest = (request: PlugInRequest) => Promise<PlugInAnswer>
 
-/** Of one request, its connection and its answer together. */
+/** Time for one request with its connection and its answer. */
 export const REQUEST_MS_MAX = 3000
-/** Of the body of a request, and of that of an answer. */
+/** Size of a request's body, and of an answer's. */
 export const REQUEST_BYTES_MAX = 1 << 20
-/** Of a request without its body, as a plug-in writes it; and of its address and its number of headers alone. */
+/** Limits of a request without its body, as a plug-in writes it; of its address; and of its number of headers. */
 export const REQUEST_HEAD = { bytesMax: 65_536, urlMax: 8192, headersMax: 100 }
 /** In one call of a plug-in. */
 export const REQUESTS_MAX = 10

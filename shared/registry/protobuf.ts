@@ -64,7 +64,7 @@ export function openProtobuf({ text, references }: SchemaText): Codec {
 const EXPANSION = 64
 const EXPANSION_FLOOR = 8 << 20
 
-/** Throws when the members of the message and of those in it, with their names, take more than so many bytes; returns what is left. */
+/** Throws when the members of the message and of nested ones, with their names, take more bytes than given; returns what is left. */
 function assertBounded(type: Type, message: object, bytesLeft: number): number {
   let left = bytesLeft
   for (const field of type.fieldsArray) {

@@ -51,7 +51,7 @@ export function initDocumentOf(
 export const SMARTMODULE_LIMITS = {
   file_bytes_max: 10 << 20,
   memory_pages_max: 1024,
-  /** Of one table; a module may have 16. */
+  /** Elements of one table; a module may have 16 tables. */
   table_elements_max: 100_000,
   call_bytes_max: 4 << 20,
   call_timeout_ms: 5000,

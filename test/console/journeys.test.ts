@@ -201,7 +201,7 @@ describe.skipIf(!hasBrowser)('with a browser alone', () => {
         return body.pipelines.some((each) => each.name === `${name}-pipeline` && each.revision === 2)
       })
       await page.getByText('Saved as revision 2').waitFor()
-      // The form begins anew with the revision: what was tried goes, and the buttons below move up.
+      // The form is reset with the revision: trial results disappear, and the buttons below move up.
       await page.locator('.fix td .badge').waitFor({ state: 'detached' })
       await page.getByRole('button', { name: 'Count what a redrive takes' }).click()
       await page.getByRole('button', { name: 'Redrive 1' }).click()

@@ -187,7 +187,7 @@ describe('the console', () => {
       for (const pid of runningControlPlanes()) killProcess(pid)
       return tab.page.getByText('Reconnecting').isVisible()
     })
-    // What was there stays there.
+    // The figures shown before stay.
     expect(await tab.page.locator('.figures').count()).toBe(1)
     await tab.page.getByText('Reconnecting').waitFor({ state: 'detached', timeout: limitMs(40_000) })
     await tab.context.close()

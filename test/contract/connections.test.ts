@@ -70,7 +70,7 @@ describe.concurrent('a connection', () => {
     expect(most - before).toBeLessThan(MEMORY_MIB_MAX)
     const page = await client.call('GET', `/v1/streams/${id}/data?limit=1`)
     expect([page.status, page.headers.get('Retry-After')]).toEqual([429, '1'])
-    // What is small is answered meanwhile.
+    // Small requests are answered meanwhile.
     expect((await client.call('GET', `/v1/streams/${id}`)).status).toBe(200)
     // Those that were refused have their whole answer in the system's buffer, and are idle.
     const ports = new Set(unread.map(({ localPort }) => localPort!))

@@ -34,7 +34,7 @@ it('a SmartModule and its versions are read by its name as by its id', async () 
     ]
     expect([byName.status, byName.body]).toEqual([200, byId.body])
   }
-  // What is deleted is named by what no other thing will be called.
+  // A deleted thing gets a name that no other thing can have.
   expect((await client.call('DELETE', `/v1/smartmodules/${name}`)).status).toBe(404)
 })
 

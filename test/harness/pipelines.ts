@@ -4,12 +4,12 @@ import { reasonOf } from '../../shared/errors/reason-of.ts'
 import { eventually, service, unique, type Client } from './client.ts'
 
 const made: { client: Client; id: string }[] = []
-// What a file leaves running would take the processors' time from all files after it.
+// Pipelines left running would take the processors' time from all later files.
 afterAll(async () => {
   await Promise.allSettled(made.splice(0).map(({ client, id }) => client.call('POST', `/v1/pipelines/${id}/stop`)))
 })
 
-/** Stops the pipeline once the tests of the file are over, whatever has become of it by then. */
+/** Stops the pipeline once the tests of the file are over, whatever its status by then. */
 export function stopAfterwards(client: Client, id: string): string {
   made.push({ client, id })
   return id

@@ -1,4 +1,4 @@
-/** One of each resource of an account, and a request for each operation that is right in itself. */
+/** One of each resource of an account, and a valid request for each operation. */
 import type { Contract } from '../../shared/api/operation.ts'
 import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
 import { unique, type Client } from './client.ts'

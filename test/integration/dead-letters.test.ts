@@ -216,7 +216,7 @@ describe('dead letters of the same offset', () => {
     })
     const [one, other] = [Buffer.from('one'), Buffer.from('other')]
     await addDeadLetters(db, id, 0, [letter(0, null, one), letter(1, null, one)], 2n)
-    // The source topic was made anew: other records are at the same offset. One of them is a tombstone.
+    // The source topic was recreated: other records are at the same offset. One of them is a tombstone.
     await addDeadLetters(db, id, 0, [letter(2, null, other), letter(3, one, null), letter(4, null, other)], 5n)
     await addDeadLetters(db, id, 0, [letter(5, one, Buffer.alloc(0)), letter(6, one, null), letter(7, null, one, 1)], 8n)
     const rows = await db('dead_letters').where({ pipeline_id: id }).orderBy('letter_offset').select('status')

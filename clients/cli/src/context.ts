@@ -53,7 +53,7 @@ export function contextOf(
       timeoutMs,
       // Records are shown and passed on, never counted with.
       keepsNumbersAsWritten: true,
-      // Who waits at a terminal is told soon; long work outlives a restart of the service.
+      // A person at a terminal learns of an error soon; long work retries long enough to outlive a restart of the service.
       ...(isPatient ? {} : { retriesMax: 2 }),
       ...(isFinished ? {} : { signal: io.signal }),
       ...(timeoutMs > FETCH_TIMEOUT_MS ? { fetch: patientFetch(io.env) } : {}),

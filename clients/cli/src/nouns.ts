@@ -43,7 +43,7 @@ async function memberOf({ dps }: Context, given: string) {
   return onlyOne(byAddress.length > 0 ? byAddress : all.filter(({ name }) => name === given), 'member', given)
 }
 
-/** What is to be shown beside a thing; what can't be read (it may not be ready, or a scope is missing) is left out. */
+/** Related things to show beside a thing; those that can't be read (not ready, or a scope is missing) are left out. */
 async function known<T>(asked: Promise<T>): Promise<Partial<T>> {
   return asked.catch((error: unknown) => {
     if (error instanceof ApiError) return {}

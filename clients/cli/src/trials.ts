@@ -49,7 +49,7 @@ export async function recordsOf(
 const valueOf = ({ value }: Trace['input']): string => writeJson((value as { json?: unknown } | null)?.json ?? value)
 const failureOf = ({ steps }: Trace): string | undefined => steps.find(({ error }) => error)?.error?.message
 
-/** What became of each record, for people. */
+/** Each record's result, for people. */
 export const TRACE_COLUMNS: Columns<Trace> = {
   record: ({ partition, offset }) => `${partition}:${offset}`,
   outcome: ({ outcome }) => outcome,
@@ -58,7 +58,7 @@ export const TRACE_COLUMNS: Columns<Trace> = {
   error: (trace) => failureOf(trace) ?? '',
 }
 
-/** What became of one record, in a line. */
+/** One record's result, in a line. */
 export const resultOf = (trace: Trace): string => {
   const failure = failureOf(trace)
   if (failure !== undefined) return `failed: ${failure}`

@@ -7,7 +7,7 @@ import type { WriteStreamDataResponse } from './generated/types.ts'
 export type WriteOptions = {
   /** Records of one request (default: 5,000). */
   recordsMax?: number
-  /** Records of a source that says nothing are sent after so many milliseconds (default: 1,000). */
+  /** After this many milliseconds without a new record, those at hand are sent (default: 1,000). */
   silenceMs?: number
   /**
    * Makes the keys of the requests. Writing the same records again with the same prefix and sizes writes none of them twice, within the 24
@@ -26,7 +26,7 @@ export class WriteError extends Error {
   readonly records: number
   /** The service's for a refusal; `unreachable` where no answer came, `failed` where the source of the records did. */
   readonly code: string
-  /** Of the answer, where there was one. */
+  /** The answer's status, if there was an answer. */
   readonly status: number | undefined
   /** Names the refused request in the service's logs. */
   readonly requestId: string | undefined
@@ -131,7 +131,7 @@ export async function writeLines(
     await flush()
     return written
   } catch (error) {
-    // What was read before the source failed is no worse for it.
+    // Records read before the source failed are still written.
     await flush().catch(() => {})
     throw new WriteError(written.records, error)
   } finally {

@@ -1,4 +1,4 @@
-/** Answers of the API as a component's state: asked anew while the page is visible, kept while the service is away. */
+/** Answers of the API as a component's state: refreshed while the page is visible, kept while the service is away. */
 import { signal } from '@preact/signals'
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Failure, get, HOME, withQuery } from './api.ts'

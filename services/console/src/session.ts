@@ -46,7 +46,7 @@ export const refusal = signal<string | undefined>(undefined)
 
 /** An account that a person may sign in to. */
 export type Choice = { id: string; name: string }
-/** Of which accounts the provider's sign-in leaves the choice to the person. */
+/** The accounts to choose from after signing in with the provider. */
 export const choices = signal<Choice[]>([])
 
 function takeRefusal(): void {

@@ -6,7 +6,7 @@ import type { Counters, ObservedTask } from '../../../shared/model/observed.ts'
 
 export const INTERVAL_MS = 10_000
 const KEPT_MS = 3_600_000
-/** Of all pipelines together; those that have reported least recently are forgotten first. */
+/** Points of all pipelines together; the pipelines that reported least recently are dropped first. */
 const POINTS_MAX = 200_000
 
 type Counts = Pick<Counters, 'in' | 'out' | 'filtered' | 'failed'>

@@ -37,7 +37,7 @@ export function createBodyRoom({ accountMax = ACCOUNT_BYTES_MAX, max = BYTES_MAX
     if (open.delete(one)) change(one, -one.bytes)
   }
 
-  /** Whose bodies are too many; undefined where there is room. */
+  /** The account whose bodies are too many; undefined where there is room. */
   function tooLarge(accountId: string): string | undefined {
     if ((byAccount.get(accountId) ?? 0) > accountMax) return accountId
     return total > max ? [...byAccount].reduce((most, each) => (each[1] > most[1] ? each : most))[0] : undefined

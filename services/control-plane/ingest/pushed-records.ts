@@ -58,7 +58,7 @@ async function elementsIn(body: Buffer, pace: Pace): Promise<Found> {
   return { records: { bytes: body, spans: Int32Array.from(elements) }, depth: depth - 1 }
 }
 
-/** Of a document that is JSON and has no elements. */
+/** Whether a JSON document without elements is an array. */
 const isEmptyArray = (body: Buffer): boolean => body.subarray(body.findIndex((byte) => byte > 0x20))[0] === 0x5b
 
 /** Slack's is a few hundred bytes. */

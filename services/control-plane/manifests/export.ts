@@ -29,7 +29,7 @@ async function moduleOf(db: Queryable, { module, newest }: KnownModule): Promise
   const { source, input_format, output_format, config, tests } = newest
   const given = source ? { source } : { wasm_binary: (await getBinary(db, newest.sha256)).toString('base64') }
   const formats = besides({ input_format, output_format }, { input_format: 'json', output_format: 'json' })
-  // Those of a source are its class Settings.
+  // The parameters of a source come from its class Settings.
   const { allowed_hosts } = config
   const more = {
     ...formats,

@@ -57,7 +57,7 @@ function effectOf(row: PipelineRow, found: readonly Difference[], before: Part, 
   const { partitions } = row.definition.source
   const isBeyond = partitions > 0 && Number(after.tasks) > partitions
   if (changes('source') || isBeyond || movesSink(before.sink as Part, after.sink as Part) || needsOrder(row, after)) return 'replace'
-  // An external sink is told the types of what the steps make.
+  // An external sink gets the types of the steps' output.
   return changes('sink') || (changes('steps') && 'connector' in (after.sink as Part)) ? 'reopen' : 'live'
 }
 
@@ -209,7 +209,7 @@ export async function planOf(db: Queryable, accountId: string, asked: Asked): Pr
   const members = [...streams, ...modules, ...pipelines]
   const made = members.filter((each) => each !== undefined)
   const changes = [...made, ...gone]
-  // The ids tell a resource from one that was deleted and made anew under its name.
+  // The ids tell a resource from a later one of the same name.
   const stamps = changes.map((change) => stampOf(asked, known, change))
   const hash = createHash('sha256')
     .update(JSON.stringify([asked, changes, stamps]))

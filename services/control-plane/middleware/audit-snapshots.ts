@@ -7,9 +7,9 @@ export type Body = Record<string, unknown>
 export const isBody = (value: unknown): value is Body =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Uint8Array)
 
-/** Of a resource as it is kept in an entry: what is larger is told by its hash. */
+/** The largest snapshot of a resource in an entry: of a larger one, size and hash are kept. */
 const SNAPSHOT_BYTES_MAX = 8 << 10
-/** Of an account in a day (UTC), as far as this process writes its entries: beyond it all resources are told by their hashes. */
+/** Snapshots of one account in a day (UTC), in entries of this process: beyond it, only sizes and hashes are kept. */
 const BYTES_PER_DAY_MAX = 32 << 20
 const DAY_MS = 86_400_000
 

@@ -44,9 +44,9 @@ const ATTEMPTS_AT_ONCE = 5
 const ATTEMPT_WAIT_MAX_MS = 10_000
 const ATTEMPTS_WAITING_MAX = 1000
 type GuardedKind = keyof typeof FAILURES
-/** Of an account's members together: a console asks often, and what it asks must not use up what the account's programs may ask. */
+/** An account's members together have their own limit: a console sends many requests, which must not use up the programs' limit. */
 const SESSION_REQUESTS_PER_MINUTE = 1200
-/** Of the console's pages, `/openapi.json`, `/manifest.schema.json`, `/sign-in-methods`, and what the documentation does not have. */
+/** For the console's pages, `/openapi.json`, `/manifest.schema.json`, `/sign-in-methods`, and addresses that the documentation lacks. */
 const PAGES_PER_MINUTE = 120
 
 /** `addressOf` tells a request's address. */

@@ -1,4 +1,4 @@
-/** Canaries with a share of the keys: how their tasks say that they fare, and rolling one back by the pipeline's next revision. */
+/** Canaries with a share of the keys: their results as tasks report them, and rollback by the pipeline's next revision. */
 import type { ObservedTask } from '../../../shared/model/observed.ts'
 import { CANARY_MEASURES } from '../../../shared/model/telemetry.ts'
 import { publishCanary } from '../definitions/canary-of.ts'
@@ -33,7 +33,7 @@ export async function shareFault(
   const { isOff, records, failed } = handledBy(row, pipeline, observed)
   return isOff
     ? {
-        // The next revision's tasks count anew. What made a task take it off is in the pipeline's log.
+        // The next revision's tasks count from zero. Why a task stopped the canary is in the pipeline's log.
         reason:
           `was taken off by a task: it trapped, did not return, or failed more than ${row.max_failing} of its records; ` +
           `before that it had handled ${records}, ${failed} of which failed`,

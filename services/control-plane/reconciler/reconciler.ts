@@ -89,7 +89,7 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
       following ??= followAdoptedStreams()
         .catch(warn('adopted streams can’t be checked'))
         .finally(() => (following = undefined))
-      // Nor must two topics that are read through.
+      // Not awaited either: it reads two whole topics.
       sweeping ??= sweepReports(Date.now())
         .catch(warn('reports are not swept'))
         .finally(() => (sweeping = undefined))

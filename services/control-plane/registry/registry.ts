@@ -41,7 +41,7 @@ const Registered = z.object({ id: z.number().int() })
 
 const TYPES = { json: 'JSON', avro: 'AVRO', protobuf: 'PROTOBUF' } as const
 const TIMEOUT_MS = 8000
-/** Of a registration, which is tried twice: its connection may be an idle one that the registry has just closed. */
+/** Time for each of a registration's two tries: the first may get an idle connection that the registry has just closed. */
 const TRY_MS = TIMEOUT_MS / 2
 
 const Compared = z.object({

@@ -7,9 +7,9 @@ import { printJson } from '../shown/print-json.ts'
 const WAITING_BYTES_MAX = 1 << 20
 /** Proxies close connections that are silent for a minute. */
 const HEARTBEAT_MS = 15_000
-/** A client that reads nothing for so many heartbeats is gone. */
+/** A client that reads nothing for this many heartbeats is gone. */
 const UNREAD_HEARTBEATS_MAX = 4
-/** What is left to send to a client that is sent away may take so long. */
+/** How long the last bytes to a disconnected client may take. */
 const LAST_WORDS_MS = 1000
 
 export type SseClient = { body: PassThrough; listener: Listener; close(): void }

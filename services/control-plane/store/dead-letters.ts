@@ -70,7 +70,7 @@ const digestOf = (bytes: Buffer | null): string => (bytes === null ? '' : create
 const contentOf = ({ key, value }: NewDeadLetter): string => `${digestOf(key)}/${digestOf(value)}`
 const CONTENT = `coalesce(encode(sha256(key), 'hex'), '') || '/' || coalesce(encode(sha256(value), 'hex'), '') AS content`
 
-/** Key of the record, whatever became of it. */
+/** Key of the record, whatever its status. */
 const recordOf = ({ partition, record_offset, content }: Pick<Compared, 'partition' | 'record_offset' | 'content'>): string =>
   `${partition}/${record_offset}/${content}`
 /** Key of a record's failure at a step, whatever the revision and the number of attempts. */

@@ -4,7 +4,7 @@ import type { Queryable } from './database.ts'
 import type { PipelineRow } from './pipelines.ts'
 
 export type FleetRow = Pick<PipelineRow, 'id' | 'name' | 'status' | 'status_reason' | 'desired' | 'revision' | 'updated_at'> & {
-  /** Of what the tasks report, the members that a glance needs. */
+  /** The members of the tasks' reports that a glance needs. */
   tasks: Pick<ObservedTask, 'status' | 'reason' | 'records_per_second' | 'role' | 'task'>[]
   lag: number
   dead_letters: number

@@ -7,7 +7,7 @@ import { openKept } from '../kept.ts'
 import { invalidRequest, ServiceError } from '../service-error.ts'
 import { nextTurn, TURN_MS } from '../turns.ts'
 
-/** A piece of the work, after which others have their turn: so many records, and the most that they may take. */
+/** A piece of the work, after which others have their turn: its records, and how long they may take. */
 const [PIECE_RECORDS, PIECE_MS_MAX] = [8, 500]
 /** What a record may take on average before a piece counts as slow. */
 const RECORD_MS = 1

@@ -12,7 +12,7 @@ import { turns } from '../turns.ts'
 
 /** Record `i` is at the bytes from `spans[2 * i]` to `spans[2 * i + 1]`. */
 export type RawRecords = PushedRecords & { values: unknown[] }
-/** The same, of which no values were made. */
+/** The same, not parsed into values. */
 export type PushedRecords = { bytes: Buffer; spans: Int32Array }
 
 const RECORDS_MAX = LIMITS.write_records_max

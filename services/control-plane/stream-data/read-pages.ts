@@ -17,7 +17,7 @@ const PAGE_BYTES_MAX = 16 << 20
 /** Oldest first, ties by partition and offset, so that a page is always in the same order. */
 const byTime = (a: ReadRecord, b: ReadRecord): number => a.timestamp - b.timestamp || a.partition - b.partition || a.offset - b.offset
 
-/** Of what a page is read, and at which pace its bytes are made. */
+/** What a page is read from, and the pace at which its bytes are made. */
 type Asked = { stream: StreamRow; layout: TopicLayout; query: PageQuery; pace: Pace }
 type Taken = { records: ReadRecord[]; next: bigint[]; hasMore: boolean }
 

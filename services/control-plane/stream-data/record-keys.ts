@@ -1,4 +1,4 @@
-/** The keys of records: of those that were parsed, and of those of which only the bytes are there. */
+/** The keys of records, whether these were parsed or are only bytes. */
 import { parseExactly } from '../../../shared/model/exact-json.ts'
 import { ABSENT, createMemberScanner, ESCAPED, NULL, STRING, unescapeText } from '../../../shared/model/json-members.ts'
 import { bytesOf, type PushedRecords, type RawRecords } from './raw-records.ts'

@@ -73,7 +73,7 @@ export async function openTopicReader(
       ])
       const fresh = partitions.filter((partition) => {
         const end = now.get(partition) ?? 0n
-        // A log that was emptied begins anew.
+        // Start over in a log that was emptied.
         if (positions[partition]! > end) positions[partition] = end
         return positions[partition]! < end
       })

@@ -29,7 +29,7 @@ export function partitionsAsked(layout: TopicLayout, from: StreamPlace | PageEdg
   return typeof from === 'object' && 'offsets' in from ? Object.keys(from.offsets).map(Number) : [...layout.leaders.keys()]
 }
 
-/** Where reading goes on; a partition's first records may be gone by now, or the topic made anew. */
+/** Where reading goes on; a partition's first records may be gone by now, or the topic recreated. */
 async function afterPage(
   cluster: Cluster,
   layout: TopicLayout,

@@ -22,7 +22,7 @@ const BATCH_SIGNATURES: Readonly<Record<string, string>> = {
   dps_process: 'i32 i32 i32 i32 i64 i64 i64 i32 → i32',
 }
 
-/** Those of exports that it may have. */
+/** Signatures of optional exports. */
 const OPTIONAL_SIGNATURES: Readonly<Record<string, string>> = { dps_members: 'i32 → i32' }
 
 /**

@@ -25,7 +25,7 @@ function inspect(upload: Uint8Array, parameters: unknown): Answer {
   if (fault !== undefined) return { parameters: fault }
   const inspected = inspectBinary(upload)
   try {
-    // What was sent, and not what its limits were made to.
+    // The binary as it was sent, without the limits that the inspection adds.
     for (const binary of [new Uint8Array(upload), inspected.binary]) void new WebAssembly.Module(binary)
   } catch (error) {
     throw new InspectionError(`the binary does not compile: ${reasonOf(error).slice(0, REASON_MAX)}`)

@@ -1,4 +1,4 @@
-/** Those that wait for a workshop process: the accounts take turns, and each serves its oldest first. */
+/** Jobs that wait for a workshop process: accounts take turns, each with its oldest job first. */
 
 export type Waiting = { accountId: string; start(): void }
 

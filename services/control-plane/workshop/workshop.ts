@@ -31,7 +31,7 @@ export type Workshop = {
 }
 
 const LOOK_MS = 50
-/** Of a binary: to make a text of 10 MiB in one piece takes the main thread a tenth of a second. */
+/** A binary is sent in parts of this size: encoding 10 MiB at once blocks the main thread for 100 ms. */
 const PART_BYTES = 512 << 10
 const READY_MAX_MS = 20_000
 

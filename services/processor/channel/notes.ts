@@ -14,7 +14,7 @@ const PLACE_BYTES = 96
 /** Lanes have the first places, the main thread has the others. */
 export const LANE_PLACES = 128
 const PLACES = 1024
-/** Of the whole file. */
+/** Size of the whole file. */
 export const NOTES_BYTES = PLACES * PLACE_BYTES
 /** Where the last exception is noted. */
 const THROWN_PLACE = PLACES - 1

@@ -17,7 +17,7 @@ const GATHERED_BYTES = 64 << 10
 /** Larger than any offset of a topic. */
 const NO_END = (1n << 63n) - 1n
 
-/** Of what was gathered, joined into one batch, what running it takes. */
+/** Gathered batches, joined into one, with what running it needs. */
 export type Gathered = {
   section: Buffer
   header: SectionHeader

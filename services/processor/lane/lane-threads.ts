@@ -21,7 +21,7 @@ export type LaneThreads = ReturnType<typeof startLaneThreads>
 
 /** V8 interrupts most code at once; bulk operations on memories and tables, and compiling, it does not interrupt at all. */
 const STUCK_MS = 5000
-/** Of a thread with the lowest priority, which a busy machine lets wait. */
+/** The same for a thread of the lowest priority, which may wait long on a busy machine. */
 const STUCK_SLOW_MS = 30_000
 
 /** True for a lane with only slow chains, or none. */

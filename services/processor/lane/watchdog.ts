@@ -22,11 +22,11 @@ export type WatchdogOptions = {
 }
 
 const WATCH_INTERVAL_MS = 25
-/** Of one call. With it and a spare lane the others stand still for about a tenth of a second, once. */
+/** For one call. With a spare lane ready, the other chains stand still for about a tenth of a second, once. */
 const SOFT_DEADLINE_MS = 75
-/** Of one call, after which its lane steps back behind everything else on the machine. */
+/** For one call; past it, the lane steps back behind everything else on the machine. */
 const STEP_BACK_MS = 150
-/** Of one turn, whose calls may all be short: a module that traps on every record is slow too. */
+/** For one turn, whose calls may all be short: a module that traps on every record is slow too. */
 const SLOW_TURN_MS = 200
 /** Deadlines while a call that hung is being cut apart: of a part with several records, and of one alone. */
 const SEARCH_DEADLINE_MS = 250

@@ -21,7 +21,7 @@ export type RunnerTelemetry = Pick<LanesOptions, 'onLog' | 'onMeasured'> & {
 }
 
 const SEND_MS = 100
-/** Of one run in one sending. */
+/** Lines of one run that are sent at once. */
 const LINES_MAX = 100
 
 export function createRunnerTelemetry(send: (value: FromRunner) => void, now: () => number): RunnerTelemetry {

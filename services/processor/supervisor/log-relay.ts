@@ -13,7 +13,7 @@ export type LogRelay = { add(definition: PipelineDefinition, lines: readonly Log
 const BURST = 200
 const LINES_PER_SECOND = 20
 const SEND_MS = 200
-/** Of all pipelines together, while nothing can be written. */
+/** Lines of all pipelines that may wait while Kafka can't be written. */
 const WAITING_MAX = 5000
 /** Below the broker's default limit of 1 MiB for a batch. */
 const BATCH_BYTES_MAX = 500_000

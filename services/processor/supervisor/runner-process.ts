@@ -44,7 +44,7 @@ const DRAIN_MAX_MS = 8000
 
 /** Loading its modules would make it 16, which stay; its work makes few objects, since records are bytes. */
 const SEMI_SPACE_MIB = 2
-/** Of one that starts: it takes nothing from those that run. */
+/** Priority of a starting runner: it takes no time from the running ones. */
 const NICE_MAX = 19
 
 const MAIN = join(import.meta.dirname, '..', 'runner', 'main.ts')

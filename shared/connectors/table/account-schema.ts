@@ -1,4 +1,4 @@
-/** Makes an account's role and schema in the operator's warehouse. Idempotent; the password is set anew each time. */
+/** Makes an account's role and schema in the operator's warehouse. Idempotent; sets the password each time. */
 import pg from 'pg'
 import { warehousePasswordOf, warehouseRoleOf } from '../account-defaults.ts'
 

@@ -16,7 +16,7 @@ const JUDGED_FROM = 20
 /** Thrown when a canary has been taken off in the middle of a run: the chain runs the same records again, without it. */
 export class CanaryOff extends Error {}
 
-/** How a canary's version fares in a chain. It outlives the step's instances. Attempts that come to nothing don't count. */
+/** How many records a canary handled and failed in a chain. Outlives the step's instances; discarded attempts don't count. */
 export type CanaryRecord = {
   readonly isOff: boolean
   /** Before an attempt at a slice. */

@@ -144,7 +144,7 @@ function countAlone(counts: ChainOutput['counts'], step: number, outcome: number
   counts[step * COUNTER_COUNT + outcome]! += 1
 }
 
-/** By step, how its canary fares, if it has one. */
+/** By step, the counts of its canary, if it has one. */
 const canariesOf = ({ steps, on_error }: ChainSpec, telemetry: StepTelemetry) =>
   steps.map(({ canary, onError = on_error }, step) => {
     const mustNotFail = onError?.policy === 'fail' || onError?.policy === 'retry'

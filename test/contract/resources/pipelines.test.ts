@@ -24,7 +24,7 @@ const body = () => ({
   autostart: false,
 })
 const at = (rest = '') => `/v1/pipelines/${room.pipelines}${rest}`
-/** One that is still being set up, and so can't be changed. */
+/** A pipeline that is still being set up, and so can't be changed. */
 async function unfinished(): Promise<string> {
   const { pipeline_id: id } = (await client.call<{ pipeline_id: string }>('POST', '/v1/pipelines', body())).body
   await setStatus('pipelines', id, 'creating')

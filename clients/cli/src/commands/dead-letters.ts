@@ -4,7 +4,7 @@ import { collect, contextOf, idOf, type Context, type Io } from '../context.ts'
 import type { Job } from '../../../typescript/src/index.ts'
 import { Differs, Misused } from '../outcome.ts'
 
-/** What became of a job's records. A redrive has had them fail before. */
+/** The results of a job's records. A redrive's had failed before. */
 const becameOf = ({ kind, records: { in: handled, out, filtered, skipped, failed } }: Job): string =>
   [
     filtered + skipped > 0 ? `${out} out` : `${out} of ${handled} delivered`,

@@ -17,7 +17,7 @@ const SETTLE_MS = 50
 
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
-/** What is wished, one after the other: by keys, and by saving the file. Ends with the signal. */
+/** The user's requests in turn: keys pressed, and the file saved. Ends with the signal. */
 async function* wishes(io: Io, file: string): AsyncGenerator<Wish, void, void> {
   const waiting: Wish[] = []
   let notify = () => {}
@@ -58,7 +58,7 @@ async function* wishes(io: Io, file: string): AsyncGenerator<Wish, void, void> {
   }
 }
 
-/** By record, what became of it. */
+/** The result of each record. */
 type Results = Map<string, { in: unknown; result: string }>
 
 /** The same records of a stream again, whatever was written to it since. */

@@ -84,7 +84,7 @@ function show({ out }: Context, plan: ManifestPlan): void {
 
 const HASH_LEAST = 8
 
-/** The hash of the plan as it is now, of which the beginning was given. Throws Misused where it is another one's. */
+/** The whole hash of the present plan, given its beginning. Throws Misused when it belongs to another plan. */
 async function wholeHash({ dps }: Context, request: Parameters<Client['manifests']['plan']>[0], given: string): Promise<string> {
   if (given.length < HASH_LEAST) throw new Misused(`--plan-hash must have at least ${HASH_LEAST} characters`)
   const { hash } = await dps.manifests.plan(request)

@@ -15,7 +15,7 @@ const valueOf = (value: unknown): string => {
   return json === undefined || json === null ? writeJson(value) : writeJson(json)
 }
 
-/** A record of a tail as a line: where it is, and what it holds or what became of it. */
+/** A record of a tail as a line: its place, and its content or result. */
 function lineOf({ partition, offset, record, step, error }: TailRecord): string {
   const at = `${partition}:${offset}`
   if (step)

@@ -48,7 +48,7 @@ export async function* listen<Events>(
         }
       } catch (error) {
         if (signal.aborted) return
-        // What is listened to is gone.
+        // The resource that the client listens to is gone.
         if (isOpened && error instanceof ApiError && error.status === 404) return
         if (!isPassing(error) || (!isOpened && failures >= transport.retriesMax)) throw error
         lost = error

@@ -3,7 +3,7 @@
 /** What the service answers to `POST /auth/token`. */
 export type Token = { access_token: string; expires_in: number }
 
-/** A token is fetched anew so long before its end, so that none expires on its way. */
+/** How long before its end a token is replaced, so that none expires on its way. */
 const EARLY_MS = 60_000
 
 export type Tokens = {

@@ -14,7 +14,7 @@ export type ClientOptions = {
   apiSecret: string
   /** Attempts after the first one (default: 8, which is 15 to 30 seconds where the service can't be reached). */
   retriesMax?: number
-  /** Of one attempt, in milliseconds (default: 30,000). */
+  /** Time limit of one attempt, in milliseconds (default: 30,000). */
   timeoutMs?: number
   /**
    * Numbers of answers and records keep the form they were written in: 12.50 is an ExactNumber, not 12.5. For programs that pass records on

@@ -18,7 +18,7 @@ import { SameAs } from './same-as.tsx'
 const REFRESH_MS = 5000
 
 const percent = (share: number): string => `${Math.round(share * 1000) / 10} %`
-/** Of the keys; 0 is a canary in shadow. */
+/** Shares of the keys to choose from; 0 is a canary in shadow. */
 const SHARES = [0, 0.01, 0.05, 0.1, 0.25, 0.5]
 
 const made = (records: TraceRecord[], outcome: string): string => records.map(({ value }) => glimpse(value)).join(' ') || outcome

@@ -23,7 +23,7 @@ import { JobProgress } from './job-progress.tsx'
 import { Badge, Field, Loaded, Refused, Table } from './parts.tsx'
 import { SameAs } from './same-as.tsx'
 
-/** A change is tried on so many records. */
+/** How many records a change is tried on. */
 const TRIED = 5
 
 /** The chain with another config and version of one step, as a request takes it. */
@@ -92,7 +92,7 @@ function Letters({ pipelineId, letters }: { pipelineId: string; letters: DeadLet
   )
 }
 
-/** Of a group of dead letters, from the address: a sink that refused the record has neither module nor version. */
+/** A group's parts, read from the address: where a sink refused the records, there is no module or version. */
 const partsOf = (group: string) => {
   const [step = '1', module = '', version = '', code = ''] = group.split('|')
   return { step: Number(step), module, version, code }
@@ -146,11 +146,11 @@ function Fix({
   const [text, setText] = useState(saved)
   const [answer, setAnswer] = useState<{ text: string; version: string; traces: Trace[]; gone: number }>()
   const [version, setVersion] = useState(running.version)
-  /** Of the step as it is written: an answer may come when it is another one already. */
+  /** Only results for the step as it is now: an answer may come after another edit. */
   const { traces, gone = 0 } = answer?.text === text && answer.version === version ? answer : {}
   const { run, isBusy, failure } = useAction()
   const tried = letters.slice(0, TRIED)
-  /** Of the pipeline, once the commands are shown. */
+  /** The pipeline's ETag, once the commands are shown. */
   const [tag, setTag] = useState<string>()
 
   async function tryIt(): Promise<void> {

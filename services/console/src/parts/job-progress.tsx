@@ -7,7 +7,7 @@ import { Refused } from './parts.tsx'
 
 const POLL_MS = 500
 
-/** What became of a job's records. A redrive has had them fail before. */
+/** The results of a job's records. A redrive's had failed before. */
 export function Became({ job: { kind, records } }: { job: Pick<Job, 'kind' | 'records'> }) {
   const { in: handled, out, filtered, skipped, failed } = records
   return (

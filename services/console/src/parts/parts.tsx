@@ -157,7 +157,7 @@ export function Table({
   )
 }
 
-/** A dialog over the page; closing it by Escape or its button is told. */
+/** A dialog over the page; `onClose` is called when Escape or its button closes it. */
 export function Dialog({ title, onClose, children }: { title: string; onClose(): void; children: ComponentChildren }) {
   const ref = useRef<HTMLDialogElement>(null)
   useLayoutEffect(() => {

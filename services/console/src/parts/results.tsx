@@ -1,4 +1,4 @@
-/** What became of records that were tried: counted, and each with what changed in it. */
+/** Results of a trial: their counts, and each record with its changes. */
 import type { Trace } from '../../../../clients/typescript/src/generated/types.ts'
 import { glimpse } from '../records.ts'
 import { Difference } from './difference.tsx'

@@ -172,7 +172,7 @@ type MemberProps = Omit<FieldProps, 'id'> & {
   faults: readonly Detail[]
 }
 
-/** Of what was found, what is about the member, with its path from there on. */
+/** The faults that are about the member, with paths from there on. */
 export const within = (faults: readonly Detail[], name: string | number): Detail[] =>
   faults.flatMap(({ path, message }) => (`${path}/`.startsWith(`/${name}/`) ? [{ path: path.slice(`${name}`.length + 1), message }] : []))
 

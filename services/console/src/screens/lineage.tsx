@@ -14,7 +14,7 @@ const REFRESH_MS = 10_000
 const NODES_MAX = 150
 const [WIDTH, HEIGHT, GAP_X, GAP_Y] = [190, 44, 160, 26]
 const TEXT_MAX = 24
-/** Of a pipeline's name, which has the gap between two columns. */
+/** Characters of a pipeline's name that fit in the gap between two columns. */
 const NAME_MAX = 20
 
 const shortened = (text: string, max = TEXT_MAX): string => (text.length <= max ? text : `${text.slice(0, max - 1)}…`)

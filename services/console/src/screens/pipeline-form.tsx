@@ -123,7 +123,7 @@ function Form({ first, known }: { first: Draft; known: Known | undefined }) {
   const secrets = useAll<ListSecretsResponse>(may('secrets:read') ? '/secrets' : null)
   useUnsaved(writeJson(draft) !== writeJson(first))
   const names = secrets.data?.secrets.map(({ name }) => name) ?? []
-  /** Of the draft as it is: only what was planned is saved. */
+  /** The plan, if it is for the current draft: only a planned draft can be saved. */
   const plan = planned?.of === draft ? planned.plan : undefined
   const set = (change: Partial<Draft>): void => setDraft({ ...draft, ...change })
   const [sent, setSent] = useState<Draft>()

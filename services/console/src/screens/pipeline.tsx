@@ -108,7 +108,7 @@ function End({ side, endpoint: { connector_id, config } }: { side: string; endpo
   )
 }
 
-/** What this revision's steps count begins anew with it. */
+/** The steps' counts start from zero with each revision. */
 function Chain({ definition, accounting }: { definition: Definition; accounting: GetPipelineAccountingResponse | undefined }) {
   return (
     <ol class="chain">

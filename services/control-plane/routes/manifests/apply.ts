@@ -51,7 +51,7 @@ async function untilFree<T>(work: () => Promise<T>): Promise<T> {
 
 const differsIn = (change: PlannedChange, member: string): boolean => change.differences.some(({ path }) => path.split('/')[1] === member)
 
-/** Of the values, those of members that differ. */
+/** Only the values of members that differ. */
 const changedIn = <T extends object>(change: PlannedChange, values: T): Partial<T> =>
   Object.fromEntries(Object.entries(values).filter(([member]) => differsIn(change, member))) as Partial<T>
 
@@ -193,7 +193,7 @@ async function applyChange(work: Work, change: PlannedChange): Promise<void> {
   } catch (error) {
     const known = toServiceError(error)
     const details = known.details?.map(({ path, ...rest }) => ({ path: `${placeOf(kind, name)}${inManifest(path)}`, ...rest }))
-    // A client that is told 429 takes nothing for done, and asks again by itself.
+    // A client that gets 429 assumes that nothing was done, and repeats the request by itself.
     const outcome =
       known.code === 'rate_limit_exceeded'
         ? { ...known, code: 'unavailable' as const, status: ERROR_CODES.unavailable.status, details }

@@ -99,7 +99,7 @@ export const deleteSessionOperation = operation(deleteSessionContract, async ({ 
 
 export const changePasswordOperation = operation(changePasswordContract, async ({ db }, { session, guarded }, { body }) => {
   if (!session || !guarded) throw noSession()
-  // What the session was looked up with may be two seconds old.
+  // The cached session may be two seconds old.
   const known = await findSession(db, session.tokenHash)
   if (!known) throw invalidCredentials('the session has ended')
   const { password_hash: before } = known

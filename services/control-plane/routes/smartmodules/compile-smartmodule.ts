@@ -5,7 +5,7 @@ import { sha256Of } from '../../store/smartmodules.ts'
 import type { Workshop } from '../../workshop/workshop.ts'
 import { operation } from '../operation.ts'
 
-/** Of the compiler. It takes a second or two for a module, and several times as long on a machine that is slow and busy. */
+/** The compiler's limits. It takes a second or two for a module, and several times as long on a slow or busy machine. */
 const DEADLINES = { cpuMs: 16_000, wallMs: 45_000 }
 const PATH = '/source/code'
 

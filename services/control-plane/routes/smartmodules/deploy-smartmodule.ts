@@ -51,7 +51,7 @@ async function versionBefore(db: Queryable, accountId: string, name: string): Pr
 
 const HAS_SETTINGS = /\bclass\s+Settings\b/
 
-/** The config of a next version that comes without one. Hosts that a plug-in may ask are allowed anew for each version. */
+/** The config of a next version that comes without one. Each version must allow its own hosts for a plug-in's requests. */
 function configAfter(before: VersionRow | undefined): { formats: Formats; parameters: VersionConfig['parameters'] } {
   if (!before) return { formats: { input_format: 'json', output_format: 'json' }, parameters: undefined }
   const { input_format, output_format, source, config } = before

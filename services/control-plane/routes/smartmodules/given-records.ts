@@ -5,7 +5,7 @@ import { ABSENT, createMemberScanner, elementSpans, ESCAPED, STRING } from '../.
 import { ON_ERROR_DEFAULT } from '../../../../shared/model/policies.ts'
 import type { SourceRecord } from '../../trace/trace.ts'
 
-/** What a trace names a step by that has no SmartModule. */
+/** The name in a trace of a step without a SmartModule. */
 export const UNDEPLOYED = { module_id: '', version: '', on_error: ON_ERROR_DEFAULT, changes_keys: false }
 
 /**

@@ -15,7 +15,7 @@ import { inspectUpload } from './upload.ts'
 
 type Body = z.output<typeof testSmartModuleContract.request.body>
 
-/** Of all binaries that come with one request. */
+/** All binaries of one request together. */
 const UPLOAD_BYTES_MAX = 16 << 20
 
 /** Throws 403 for a key that may not upload what the request holds, or not read the stream that it names. */

@@ -6,10 +6,10 @@ import { sha256Of, type SmartModuleSource } from '../../store/smartmodules.ts'
 import type { Workshop } from '../../workshop/workshop.ts'
 import { compiled } from './compile-smartmodule.ts'
 
-/** Of the inspection. */
+/** Time limits of the inspection. */
 const DEADLINES = { cpuMs: 2000, wallMs: 10_000 }
 
-/** One of the two. */
+/** Exactly one of the two is given. */
 export type Upload = { source: SmartModuleSource | null; wasm_binary: string | undefined }
 /**
  * A SmartModule that may be stored and run. `binary` has the limits of memory and tables in it; `parameters` is the JSON Schema that came

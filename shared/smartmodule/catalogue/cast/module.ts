@@ -4,7 +4,7 @@ import { NO_MEMBER, addEdit, clearEdits, roomForEdits, values, writeEdits } from
 import { formatProblem, putDate, putTimestamp, readFormatted, readIso, tokensOf } from 'dps/time'
 
 const enum Type { Integer, Decimal, Number, Boolean, Date, Timestamp, String }
-/** What becomes of a field that is empty, or that can't be cast. */
+/** What to do with a field that is empty or can't be cast. */
 const enum Otherwise { Fail, Null, Absent, Keep }
 
 const TYPES: string[] = ['integer', 'decimal', 'number', 'boolean', 'date', 'timestamp', 'string']

@@ -180,7 +180,7 @@ const MOST: i32[] = [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 3, 2, 3,
 
 function takesTwo(fn: i32): bool { return fn - Fn.Math >= M.BitAnd && fn - Fn.Math != M.BitNot }
 
-/** Whether a function takes so many arguments. */
+/** Whether a function takes this number of arguments. */
 export function takes(fn: i32, count: i32): bool {
   if (fn >= Fn.Math) return count == (takesTwo(fn) ? 2 : 1)
   if (fn >= Fn.Parts) return count == 1 || count == 2

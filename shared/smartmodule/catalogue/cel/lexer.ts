@@ -14,7 +14,7 @@ export const enum T {
 
 let source: string = ''
 let at: i32 = 0
-/** Of the token that was read last. */
+/** The kind of the token that was read last. */
 export let token: T = T.End
 export let tokenAt: i32 = 0
 /** A name, or a sign such as `&&`. */

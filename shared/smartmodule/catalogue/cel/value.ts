@@ -72,7 +72,7 @@ export function made(kind: K): Value {
   return new Value(kind)
 }
 
-/** What is made from now on lasts. */
+/** Values made from now on are kept. */
 export function makeConstants(): void { used = POOL.length }
 
 export function ofInt(n: i64): Value {

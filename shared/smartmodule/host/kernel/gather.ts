@@ -30,7 +30,7 @@ let gatheredPtr: usize = 0
 let gatheredCapacity: u32 = 0
 let gatheredLength: u32 = 0
 let gatheredCount: u32 = 0
-/** Of the first batch. */
+/** First offset of the first batch. */
 let firstOffset: i64 = 0
 let firstTime: i64 = 0
 let firstAttributes: u32 = 0

@@ -25,7 +25,7 @@ const text = (value: string): Buffer => {
   return Buffer.concat([u16(bytes.length), bytes])
 }
 const NONE = Buffer.from([0])
-/** Of a text that says why, the bytes that are kept. */
+/** Bytes kept of a text that says why. */
 const HINT_MAX = 4096
 const TEXT_BYTES_MAX = 32_767
 

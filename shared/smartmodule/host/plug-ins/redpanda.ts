@@ -16,7 +16,7 @@ import { openPlugInSection, textsOf, type PlugInSection } from './section.ts'
 const NO_ACTIVE_TRANSFORM = -1
 const INVALID_BUFFER = -2
 const INVALID_WRITE = -3
-/** Of the schema registry's functions: it is not there. */
+/** The result of the schema registry's functions, which are not supported. */
 const NO_REGISTRY = -1
 
 /** Names of the topics that a transform may ask its environment for; writing to another one is refused. */
