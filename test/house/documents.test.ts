@@ -109,6 +109,16 @@ describe('documents', () => {
     expect(targets.filter((target) => target !== 'help' && !contributing.includes(`\`make ${target}\``))).toEqual([])
   })
 
+  it('of the delivery rules are kept: the code names each rule where a line upholds it', () => {
+    const rules = [...read('docs/specs/delivery.md').matchAll(/^\| (D\d) \|/gm)].map(([, rule]) => rule!)
+    expect(rules.length).toBeGreaterThan(6)
+    const code = tracked
+      .filter((path) => /^(services|shared)\/.*\.ts$/.test(path))
+      .map(read)
+      .join('\n')
+    expect(rules.filter((rule) => !code.includes(`${rule}: `))).toEqual([])
+  })
+
   it('list why a record can fail', () => {
     const named = tracked
       .filter((path) => /^(services\/processor\/lane|shared\/(smartmodule\/host|connectors))\/.*\.ts$/.test(path))

@@ -1,6 +1,6 @@
 /**
- * Client of the schema registry: registers a stream's schema under its topic's subject, reads schemas, and removes subjects. `framing.ts`
- * frames the values.
+ * Client of the schema registry: registers a stream's schema under its topic's subject, reads schemas, and removes subjects.
+ * `shared/model/framing.ts` frames the values.
  */
 import registryPackage from '@kafkajs/confluent-schema-registry'
 import { z } from 'zod'

@@ -52,6 +52,7 @@ export function createAccounting(revision: number, stepCount: number, totals = n
       if (known?.r === revision && known.c.length * COUNTER_COUNT === width) counts.set(known.c.flat())
     },
     metadataWith(partition, added) {
+      // D6: every record is accounted for at each commit, per step and for the whole chain.
       const base = of(partition)
       const rows: number[][] = []
       for (let at = 0; at < width; at += COUNTER_COUNT) {

@@ -1,4 +1,4 @@
-/** The connector `log`: shows in the processor's log what would have been written, for trying out chains. */
+/** The connector `log`: shows in the pipeline's log and the processor's what would have been written, for trying out chains. */
 import { z } from 'zod'
 import { direction, type Connector } from '../connector.ts'
 
