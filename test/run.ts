@@ -1,6 +1,7 @@
 /**
- * `make test`: runs vitest over all kinds of tests, or over the given paths. With STACK=containers the stack runs in containers, on the
- * engine that answers or on a podman that is set up here; without paths only the integration and container tests run then.
+ * `make test`: runs vitest over all kinds of tests, or over the given paths, behind which vitest's own options may follow. With
+ * STACK=containers the stack runs in containers, on the engine that answers or on a podman that is set up here; without paths only the
+ * integration and container tests run then.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -19,8 +20,10 @@ async function openEngine(): Promise<{ env: Record<string, string>; close(): Pro
 }
 
 const engine = await openEngine()
-const paths = asked.length > 0 || !isContainers ? asked : ['test/integration', 'test/containers']
-const child = spawn(process.execPath, ['--no-warnings', vitest, 'run', ...paths], {
+const given = asked.length > 0 || !isContainers ? asked : ['test/integration', 'test/containers']
+// Options of vitest, as `-t 'part of a name'`, may follow the paths.
+const paths = given.filter((_, at) => !given.slice(0, at + 1).some((each) => each.startsWith('-')))
+const child = spawn(process.execPath, ['--no-warnings', vitest, 'run', ...given], {
   stdio: 'inherit',
   cwd: join(import.meta.dirname, '..'),
   // What the run needs follows from its files (`test/harness/global-setup.ts`).
