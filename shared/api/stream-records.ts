@@ -11,7 +11,9 @@ const StreamCursor = z.string().min(1, 'must not be empty').max(8192, 'is too lo
 /** Query of a stream's records: a page number or a cursor, a partition and an order. */
 export const DataQuery = z.object({
   limit: queryInteger(1, LIMITS.data_limit_max).default(LIMITS.data_limit_default),
-  page: queryInteger(1, 1_000_000_000).default(1),
+  page: queryInteger(1, 1_000_000_000)
+    .optional()
+    .describe('The first if there is none. A page with a number holds `limit` records, or is refused where they are too large'),
   cursor: StreamCursor.optional(),
   partition: queryInteger(0, LIMITS.adopted_partitions_max - 1).optional(),
   order: z.enum(['asc', 'desc']).default('asc'),

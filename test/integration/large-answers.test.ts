@@ -11,9 +11,11 @@ const STEPS = 16
 
 let client: Client
 let id: string
+let source: string
 beforeAll(async () => {
   client = await loggedIn(service().accounts.enterprise)
   const from = await createStream(client, { n: 'integer', text: 'string' }, { partitions: 1 })
+  source = from.id
   const to = await createStream(client, { n: 'integer', text: 'string' })
   // The last step fails every record that the others let pass.
   const module = await deployModule(client, filterOverN(`record.fail('too large for us')\n  return true`))
@@ -23,6 +25,8 @@ beforeAll(async () => {
   for (let n = 0; n < RECORDS; n++) await write(client, from.id, [{ n, text: String(n % 10).repeat(900_000) }])
 })
 
+type StreamPage = { data: { n: number }[]; pagination: { has_more?: true; next_cursor?: string } }
+
 async function asked<T>(method: string, path: string, body?: unknown): Promise<{ body: T; bytes: number }> {
   const answer = await client.call<T>(method, path, body)
   expect(answer.status).toBe(200)
@@ -30,6 +34,33 @@ async function asked<T>(method: string, path: string, body?: unknown): Promise<{
 }
 
 describe('large records', () => {
+  it.each(['page=1', 'page=1&order=desc', 'order=desc', 'partition=0'])(
+    'are never left out of numbered pages: one that is too large is refused (%s)',
+    async (query) => {
+      const path = `/v1/streams/${source}/data?${query}`
+      const { status, body } = await client.call<{ error?: { details: unknown } }>('GET', `${path}&limit=20`)
+      expect([status, body.error?.details]).toEqual([
+        400,
+        [{ path: '/query/limit', message: expect.stringContaining('larger than 16 MiB') }],
+      ])
+      const small = await asked<StreamPage>('GET', `${path}&limit=15`)
+      expect(small.body.data).toHaveLength(15)
+    },
+  )
+
+  it('are all read by cursor after a first page that ended early', async () => {
+    const read: number[] = []
+    let pages = 0
+    for (let cursor = '', more: true | undefined = true; more; pages++) {
+      const { body, bytes } = await asked<StreamPage>('GET', `/v1/streams/${source}/data?limit=30${cursor}`)
+      expect(bytes).toBeLessThan(ANSWER_BYTES_MAX + 900_000)
+      read.push(...body.data.map(({ n }) => n))
+      cursor = `&cursor=${body.pagination.next_cursor}`
+      more = body.pagination.has_more
+    }
+    expect([pages, read]).toEqual([2, Array.from({ length: RECORDS }, (_, n) => n)])
+  })
+
   it('are listed as dead letters over several pages, each once', async () => {
     type Page = { dead_letters: { id: string; offset: number; value: { json: { n: number } } }[]; total: number; next_cursor?: string }
     const path = `/v1/pipelines/${id}/dead-letters?page_size=100`

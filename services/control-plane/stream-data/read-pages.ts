@@ -1,6 +1,7 @@
 /** Reads one page of a stream's records: by its number, or from a cursor on. */
 import type { TopicLayout } from '../../../shared/kafka/cluster.ts'
 import type { Pace } from '../pacing.ts'
+import { invalidRequest } from '../service-error.ts'
 import type { StreamRow } from '../store/streams.ts'
 import type { BatchCache } from './batch-cache.ts'
 import { encodeCursor } from './cursor.ts'
@@ -10,10 +11,19 @@ import type { PartitionCount, RecordIndex } from './record-index.ts'
 import type { StreamCodec } from './stream-codec.ts'
 import { openWalk, type ReadRecord, type Walk } from './walk.ts'
 
-export type PageQuery = { limit: number; page: number; cursor?: string; partition?: number; order: 'asc' | 'desc' }
+/** `page`: undefined where the request names none. */
+export type PageQuery = {
+  limit: number
+  page?: number | undefined
+  cursor?: string | undefined
+  partition?: number | undefined
+  order: 'asc' | 'desc'
+}
 
 /** A page ends once its values have this many bytes; the cursor continues from there. */
 const PAGE_BYTES_MAX = 16 << 20
+/** Whether pages are read by `next_cursor`, which knows all partitions, oldest first. */
+const hasCursor = ({ order, partition }: PageQuery): boolean => order === 'asc' && partition === undefined
 /** Oldest first, ties by partition and offset, so that a page is always in the same order. */
 const byTime = (a: ReadRecord, b: ReadRecord): number => a.timestamp - b.timestamp || a.partition - b.partition || a.offset - b.offset
 
@@ -28,14 +38,13 @@ export function createPageReader(cache: BatchCache, index: RecordIndex, codec: S
     counts: PartitionCount[],
     { records, next, hasMore }: Taken,
   ): Promise<Buffer> {
-    const walksOn = query.order === 'asc' && query.partition === undefined
     const pagination = {
       total: counts.reduce((sum, { records: exact, estimated }) => sum + exact + estimated, 0),
-      page: query.page,
+      page: query.page ?? 1,
       limit: query.limit,
       ...(hasMore ? { has_more: true as const } : {}),
       // On the last page too: a client that keeps it can continue with records that arrive later.
-      ...(walksOn && (records.length > 0 || query.cursor !== undefined) ? { next_cursor: encodeCursor(stream.id, next) } : {}),
+      ...(hasCursor(query) && (records.length > 0 || query.cursor !== undefined) ? { next_cursor: encodeCursor(stream.id, next) } : {}),
       ...(counts.some(({ estimated }) => estimated > 0) ? { approximate: true as const } : {}),
     }
     return pageBytes(records, await codec.reader(stream), pagination, pace)
@@ -48,7 +57,7 @@ export function createPageReader(cache: BatchCache, index: RecordIndex, codec: S
       query.partition === undefined || query.partition === partition ? records + estimated : 0,
     )
     const total = sizes.reduce((sum, size) => sum + size, 0)
-    const from = (query.page - 1) * query.limit
+    const from = ((query.page ?? 1) - 1) * query.limit
     const isDescending = query.order === 'desc'
     const [first, last] = isDescending ? [Math.max(0, total - from - query.limit), Math.max(0, total - from)] : [from, from + query.limit]
     const ranges = rangesOf(sizes, first, last)
@@ -69,6 +78,8 @@ export function createPageReader(cache: BatchCache, index: RecordIndex, codec: S
     const sorted = parts.flatMap(({ records }) => records).sort(byTime)
     const taken = isDescending ? sorted.reverse() : sorted
     const fitting = countFitting(taken)
+    // The next number would begin behind the records that this page has no room for.
+    if (fitting < taken.length && (query.page !== undefined || !hasCursor(query))) throw pageTooLarge()
     // Records that the page had no room for are read with the cursor.
     const next = parts.map((part) => part.next)
     for (const { partition, offset } of taken.slice(fitting).reverse())
@@ -116,6 +127,14 @@ export function createPageReader(cache: BatchCache, index: RecordIndex, codec: S
 
 /** Beyond every offset. */
 const END = 1n << 62n
+
+const pageTooLarge = () =>
+  invalidRequest([
+    {
+      path: '/query/limit',
+      message: `the page is larger than ${PAGE_BYTES_MAX >> 20} MiB: use a smaller limit, or the cursor without a page`,
+    },
+  ])
 
 /** How many of the records fit on a page; the first always does. */
 function countFitting(records: readonly ReadRecord[]): number {

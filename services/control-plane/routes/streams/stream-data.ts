@@ -17,7 +17,7 @@ export async function activeStream(db: Database, accountId: string, id: string):
 
 export const getStreamData = operation(getStreamDataContract, async ({ db, streamData, readPacer }, caller, { params, query }) => {
   const stream = await activeStream(db, caller.accountId, params.id)
-  if (query.cursor !== undefined && (query.partition !== undefined || query.order === 'desc' || query.page > 1)) {
+  if (query.cursor !== undefined && (query.partition !== undefined || query.order === 'desc' || (query.page ?? 1) > 1)) {
     throw invalidRequest([
       { path: '/query/cursor', message: 'walks all partitions, oldest first: it can’t be combined with partition, order or page' },
     ])
