@@ -7,7 +7,7 @@ import { INVALID_REQUEST_STATUSES } from '../../shared/errors/codes.ts'
 import { jsonDepth } from '../../shared/model/json-text.ts'
 import { LIMITS } from '../../shared/model/limits.ts'
 import { ServiceError } from './service-error.ts'
-import { parseElements, parseLines, type RawRecords } from './stream-data/raw-records.ts'
+import { assertUtf8, parseElements, parseLines, type RawRecords } from './stream-data/raw-records.ts'
 import { createFewAtOnce } from './middleware/few-at-once.ts'
 import { parseJsonBody } from './middleware/json-body.ts'
 import { assertDepth, assertNesting, withDigits } from './middleware/validate.ts'
@@ -45,20 +45,26 @@ export async function readBody(ctx: Context, contract: Contract): Promise<RawRec
   }
   const limit = `${contract.bodyBytesMax ?? LIMITS.body_bytes_max}b`
   if (contract.passesRecordsOn) return hasBody ? readRecords(ctx, limit) : undefined
-  const parse = bodyParser({
-    enableTypes: ['form', 'text'],
-    formLimit: limit,
-    textLimit: limit,
-    extendTypes: { text: ['application/json'] },
-  })
-  await parse(ctx as never, async () => {})
   const isJson = hasBody && Boolean(ctx.is('application/json'))
-  const text = String(ctx.request.rawBody ?? '')
-  if (isJson) ctx.request.body = parseJsonBody(text)
+  if (isJson) {
+    const text = textIn(await readBytes(ctx, ['application/json'], limit))
+    ctx.request.rawBody = text
+    ctx.request.body = parseJsonBody(text)
+    assertNesting(ctx.request.body)
+    ctx.request.body = withDigits(text, ctx.request.body, contract.exactMembers)
+    return undefined
+  }
+  const parse = bodyParser({ enableTypes: ['form'], formLimit: limit })
+  await parse(ctx as never, async () => {})
   if (!hasBody) ctx.request.body = undefined
   assertNesting(ctx.request.body)
-  if (isJson) ctx.request.body = withDigits(text, ctx.request.body, contract.exactMembers)
   return undefined
+}
+
+/** Without a byte order mark. Malformed bytes would become replacement characters, and be stored as such. */
+function textIn(bytes: Buffer): string {
+  assertUtf8(bytes)
+  return new TextDecoder().decode(bytes)
 }
 
 /** The body's text, for a handler that uses parts of it byte for byte. */
@@ -78,12 +84,16 @@ async function linesOf(bytes: Buffer): ReturnType<typeof parseElements> {
 }
 
 /** bodyParser only returns text: decoded as `binary` (Latin-1), it keeps every byte and can be turned back into a Buffer. */
-async function readRecords(ctx: Context, limit: string): Promise<RawRecords | undefined> {
+async function readBytes(ctx: Context, types: string[], limit: string): Promise<Buffer> {
   // The parser supports `encoding`, but its types omit it.
-  const options = { enableTypes: ['text'], textLimit: limit, encoding: 'binary', extendTypes: { text: [NDJSON, 'application/json'] } }
+  const options = { enableTypes: ['text'], textLimit: limit, encoding: 'binary', extendTypes: { text: types } }
   const parse = bodyParser(options)
   await parse(ctx as never, async () => {})
-  const bytes = Buffer.from(String(ctx.request.body ?? ''), 'latin1')
+  return Buffer.from(String(ctx.request.body ?? ''), 'latin1')
+}
+
+async function readRecords(ctx: Context, limit: string): Promise<RawRecords | undefined> {
+  const bytes = await readBytes(ctx, [NDJSON, 'application/json'], limit)
   const isLines = ctx.is(NDJSON) !== false
   const { rest, raw, depth } = isLines ? await linesOf(bytes) : await parseElements(bytes)
   // The schema checks what surrounds the records and that there is at least one, so the first record is enough for it.

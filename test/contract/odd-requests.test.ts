@@ -40,6 +40,32 @@ describe('the API, given odd requests', () => {
     expect(status).toBe(400)
   })
 
+  it('answers 400 to a body that is not UTF-8, and takes a byte order mark', async () => {
+    const body = (description: string | Buffer) =>
+      Buffer.concat([
+        Buffer.from(`{"name":"${unique('stream')}","schema":{"a":"string"},"description":"`),
+        Buffer.from(description),
+        Buffer.from('"}'),
+      ])
+    const send = (bytes: Buffer) =>
+      fetch(`${service().apiUrl}/v1/streams`, {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${client.token}`, 'Content-Type': 'application/json' },
+        body: Uint8Array.from(bytes),
+      })
+    for (const bytes of [[0xff], [0xc3], [0xed, 0xa0, 0x80]]) {
+      const refused = await send(body(Buffer.from(bytes)))
+      expect([refused.status, await refused.json()]).toMatchObject([
+        400,
+        { error: { details: [{ path: '', message: 'the body is not UTF-8' }] } },
+      ])
+    }
+    const made = await send(Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), body('ä\ufffd😀')]))
+    expect(made.status).toBe(201)
+    const { id } = (await made.json()) as { id: string }
+    expect((await client.call('GET', `/v1/streams/${id}`)).body).toMatchObject({ description: 'ä\ufffd😀' })
+  })
+
   it('accepts any JSON in a step’s config, including NUL and lone surrogates', async () => {
     const [source, sink] = [await createStream(client, { a: 'string' }), await createStream(client, { a: 'string' })]
     const body = `{"name":"${unique('pipeline')}","source":{"connector_id":"conn_stream","config":{"stream_id":"${source.id}"}},"processors":[{"module_id":"${await moduleId(client, 'dps/filter')}","config":{"field":"a","operator":"eq","value":"x\\u0000\\ud800"}}],"sink":{"connector_id":"conn_stream","config":{"stream_id":"${sink.id}"}}}`

@@ -23,7 +23,8 @@ const isBlank = (byte: number): boolean => byte === 0x20 || byte === 0x09 || byt
 
 export const bytesOf = ({ bytes, spans }: PushedRecords, index: number): Buffer => bytes.subarray(spans[2 * index], spans[2 * index + 1])
 
-function assertText(bytes: Buffer): void {
+/** Throws 400 for bytes that are no text. */
+export function assertUtf8(bytes: Buffer): void {
   if (!isUtf8(bytes)) throw invalidRequest([{ path: '', message: 'the body is not UTF-8' }])
 }
 
@@ -46,7 +47,7 @@ export function lineSpans(bytes: Buffer, root: string): Int32Array {
 /** Each line that is not blank is a record. Throws 400 naming the first record that is not JSON by its index. */
 export async function parseLines(bytes: Buffer): Promise<RawRecords> {
   const root = '/records'
-  assertText(bytes)
+  assertUtf8(bytes)
   const spans = lineSpans(bytes, root)
   const values: unknown[] = []
   await turns(spans.length / 2, (index) => {
@@ -66,7 +67,7 @@ const RECORDS = createMemberScanner(['records'], true)
  * such array. Throws 400.
  */
 export async function parseElements(bytes: Buffer): Promise<{ rest: unknown; raw?: RawRecords; depth: number }> {
-  assertText(bytes)
+  assertUtf8(bytes)
   const depth = jsonDepth(bytes)
   if (depth < 0) throw invalidRequest([{ path: '', message: 'the body is not valid JSON' }])
   const isFound = RECORDS.scan(bytes, 0, bytes.length) === undefined && RECORDS.sorts[0] === NESTED
