@@ -66,6 +66,17 @@ describe('the API, given odd requests', () => {
     expect((await client.call('GET', `/v1/streams/${id}`)).body).toMatchObject({ description: 'ä\ufffd😀' })
   })
 
+  it('answers 400 to a schema that can’t be registered, and leaves no stream behind', async () => {
+    const name = unique('stream')
+    // Both are `aB` in the JSON of Protobuf.
+    const { status, body } = await client.call('POST', '/v1/streams', { name, format: 'protobuf', schema: { a_b: 'string', aB: 'string' } })
+    expect([status, body.error?.details]).toEqual([
+      400,
+      [{ path: '/schema', message: expect.stringContaining('refuses it: duplicate name') }],
+    ])
+    expect((await client.call('GET', `/v1/streams?name=${name}`)).body).toMatchObject({ total: 0 })
+  })
+
   it('accepts any JSON in a step’s config, including NUL and lone surrogates', async () => {
     const [source, sink] = [await createStream(client, { a: 'string' }), await createStream(client, { a: 'string' })]
     const body = `{"name":"${unique('pipeline')}","source":{"connector_id":"conn_stream","config":{"stream_id":"${source.id}"}},"processors":[{"module_id":"${await moduleId(client, 'dps/filter')}","config":{"field":"a","operator":"eq","value":"x\\u0000\\ud800"}}],"sink":{"connector_id":"conn_stream","config":{"stream_id":"${sink.id}"}}}`

@@ -12,7 +12,7 @@ import { readSchema, SchemaRefused, SchemaVersion, versionPath } from '../../../
 export type Registry = {
   /**
    * Registers a schema made from a stream's fields and returns its id, the same one each time. Throws SchemaRefused when the registry
-   * refuses it.
+   * refuses it, or the library that asks it does.
    */
   register(subject: string, format: StreamFormat, text: string, compatibility: string): Promise<number>
   /** The same for a schema from the registry, in whatever form it has there: the library parses only some. */
@@ -91,8 +91,10 @@ async function registerBy(
   compatibility: string,
 ): Promise<number> {
   const registered = client.register(schema as never, { subject, compatibility: compatibility as never }).catch((error: unknown) => {
-    const { status, message = '' } = error as { status?: number; message?: string }
-    if (status !== 409 && status !== 422) throw new RegistryAway(`it does not register: ${message}`, { cause: error })
+    const { status, name, message = '' } = error as { status?: number; name?: string; message?: string }
+    // The library parses the schema itself before it asks the registry.
+    const isRefused = status === 409 || status === 422 || name === 'ConfluentSchemaRegistryArgumentError'
+    if (!isRefused) throw new RegistryAway(`it does not register: ${message}`, { cause: error })
     throw new SchemaRefused(message.replace(`${CLIENT_ID} - `, '').slice(0, SHOWN_CHARACTERS), { cause: error })
   })
   const timeout = new Promise<never>((_resolve, reject) =>

@@ -3,6 +3,7 @@ import { reasonOf } from '../../../../shared/errors/reason-of.ts'
 import { createStreamContract, STREAM_DEFAULTS, type StreamRequest } from '../../../../shared/api/streams.ts'
 import { invalidRequest, type Detail } from '../../service-error.ts'
 import { newId } from '../../../../shared/model/ids.ts'
+import { SchemaRefused } from '../../../../shared/registry/read-schemas.ts'
 import { insertStream, updateStream, type NewStream } from '../../store/streams.ts'
 import type { Transaction } from '../../store/database.ts'
 import { assertQuotas } from '../../store/quotas.ts'
@@ -65,7 +66,9 @@ export const createStream = operation(createStreamContract, async (deps, caller,
     await withDeadline(takeDownStream(deps, row), 'undoing it', UNDO_TIMEOUT_MS).catch((reason: unknown) =>
       log.warn({ id, reason: reasonOf(reason) }, 'a stream will be undone later'),
     )
-    throw error
+    if (!(error instanceof SchemaRefused)) throw error
+    const path = body.schema_id === undefined ? '/schema' : '/schema_id'
+    throw invalidRequest([{ path, message: `the schema registry refuses it: ${error.message}` }])
   }
   return { status: 201, body: { id, name, status: 'active' as const, created_at: row.created_at }, headers: { Location: `/streams/${id}` } }
 })
