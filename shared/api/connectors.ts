@@ -24,7 +24,7 @@ export const listConnectorsContract = contract({
   summary: 'List connectors',
   tag: 'Connectors',
   scope: 'connectors:read',
-  request: { query: ListQuery.omit({ cursor: true }).extend({ kind: Kind.optional() }) },
+  request: { query: ListQuery.omit({ cursor: true, status: true }).extend({ kind: Kind.optional() }) },
   responses: { 200: listOf('connectors', ConnectorItem) },
 })
 

@@ -34,14 +34,7 @@ export type SmartmodulesListVersionsQuery = { page?: number; page_size?: number;
 
 export type SmartmodulesGetVersionQuery = { binary?: T.Flag }
 
-export type ConnectorsListQuery = {
-  page?: number
-  page_size?: number
-  name?: string
-  status?: string
-  sort?: T.ListSort
-  kind?: T.ConnectorKind
-}
+export type ConnectorsListQuery = { page?: number; page_size?: number; name?: string; sort?: T.ListSort; kind?: T.ConnectorKind }
 
 export type PipelinesListQuery = { page?: number; page_size?: number; name?: string; status?: string; sort?: T.ListSort; cursor?: string }
 

@@ -107,9 +107,9 @@ class Connectors:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def list(self, *, page: Union[int, None] = None, page_size: Union[int, None] = None, name: Union[str, None] = None, status: Union[str, None] = None, sort: Union[types.ListSort, None] = None, kind: Union[types.ConnectorKind, None] = None) -> types.ListConnectorsResponse:
+    def list(self, *, page: Union[int, None] = None, page_size: Union[int, None] = None, name: Union[str, None] = None, sort: Union[types.ListSort, None] = None, kind: Union[types.ConnectorKind, None] = None) -> types.ListConnectorsResponse:
         """List connectors."""
-        return cast("types.ListConnectorsResponse", self._transport.call("GET", "/connectors", query={"page": page, "page_size": page_size, "name": name, "status": status, "sort": sort, "kind": kind}))
+        return cast("types.ListConnectorsResponse", self._transport.call("GET", "/connectors", query={"page": page, "page_size": page_size, "name": name, "sort": sort, "kind": kind}))
 
     def get(self, id_: str) -> types.GetConnectorResponse:
         """Get one connector with the JSON Schema of its config."""
