@@ -187,7 +187,11 @@ export const DeployRequest = z
     name: Name,
     description: Description.optional(),
     version: Version.optional(),
-    wasm_binary: z.string().min(1, 'must not be empty').optional().describe('WebAssembly in base64; either this or `source`'),
+    wasm_binary: z
+      .string()
+      .min(1, 'must not be empty')
+      .optional()
+      .describe('WebAssembly in base64, which may have line breaks; either this or `source`'),
     source: Source.optional(),
     tests: z
       .array(ModuleTest)

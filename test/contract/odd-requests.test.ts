@@ -2,10 +2,12 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { openDatabase } from '../../services/control-plane/store/database.ts'
 import { listPerhapsSourced } from '../../services/control-plane/store/pipelines.ts'
+import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
 import { loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { createPipeline, createStream, moduleId, waitForStatus } from '../harness/pipelines.ts'
 import { openAccount } from '../harness/operator.ts'
 
+const ANY_RECORD = `import { Record } from 'dps'\nexport function filter(record: Record): bool { return true }`
 let client: Client
 beforeAll(async () => {
   client = await loggedIn(service().accounts.enterprise)
@@ -95,6 +97,35 @@ describe('the API, given odd requests', () => {
       wasm_binary: Buffer.alloc(8 << 20).toString('base64'),
     })
     expect([status, body.error?.details?.[0]?.path]).toEqual([400, '/wasm_binary'])
+  })
+
+  it('takes a binary in base64 with line breaks or without its padding, and nothing that is not base64', async () => {
+    const binary = await compileSmartModule(ANY_RECORD)
+    // Behind it a section without meaning, as long as it takes for one `=` or two.
+    const section = binary.length % 3 === 0 ? [0, 2, 1, 0x78] : [0, 1, 0]
+    const base64 = Buffer.from([...binary, ...section]).toString('base64')
+    expect(base64.endsWith('=')).toBe(true)
+    const upload = (wasm_binary: string) =>
+      client.call('POST', '/v1/smartmodules', {
+        name: unique('module'),
+        wasm_binary,
+        config: { input_format: 'json', output_format: 'json' },
+      })
+    for (const written of [
+      base64.replaceAll(/.{76}/g, '$&\n'),
+      base64.replaceAll(/.{76}/g, '$&\r\n'),
+      `\t${base64} `,
+      base64.replaceAll('=', ''),
+    ])
+      expect((await upload(written)).status).toBe(201)
+    for (const wrong of [
+      `${base64}=`,
+      `${base64.replaceAll('=', '')}A`,
+      `${base64}\u0141`,
+      base64.replace('A', '-'),
+      base64.replace('A', '\f'),
+    ])
+      expect((await upload(wrong)).body.error?.details).toEqual([{ path: '/wasm_binary', message: 'is not base64' }])
   })
 
   it('answers 400 to records whose numbers would lose digits', async () => {

@@ -240,7 +240,7 @@ export type DeploySmartModuleRequest = {
   name: string
   description?: string
   version?: string
-  /** WebAssembly in base64; either this or `source` */ wasm_binary?: string
+  /** WebAssembly in base64, which may have line breaks; either this or `source` */ wasm_binary?: string
   source?: SmartModuleSource
   /** Run before the version is deployed, and before each later one; those of the version before by default */ tests?: ModuleTest[]
   /** Without it, a next version has the formats and parameters of the version before, without its `allowed_hosts`; a source’s own class Settings comes first. A first version reads and writes JSON */ config?: SmartModuleConfigRequest
@@ -621,7 +621,7 @@ export type ManifestPlan = {
 
 export type ManifestSmartModule = {
   description?: string
-  /** WebAssembly in base64; either this or `source` */ wasm_binary?: string
+  /** WebAssembly in base64, which may have line breaks; either this or `source` */ wasm_binary?: string
   source?: SmartModuleSource
   /** Run before the version is deployed, and before each later one; those of the version before by default */ tests?: ModuleTest[]
   config?: SmartModuleConfigRequest

@@ -23,10 +23,23 @@ export type Inspected = {
   sha256: string
 }
 
+const BLANK = /[\r\n\t ]/
+const BLANKS = new Set([0x0d, 0x0a, 0x09, 0x20])
+
+/** Base64 in one line with its padding: `base64` breaks its lines, and other tools leave the padding out. */
+function inOneLine(text: string): string {
+  if (text.length % 4 === 0 && !BLANK.test(text)) return text
+  // Byte by byte: replacing in a text of 16 MiB can take seconds.
+  const bytes = Buffer.from(text)
+  let length = 0
+  for (let at = 0; at < bytes.length; at++) if (!BLANKS.has(bytes[at]!)) bytes[length++] = bytes[at]!
+  return bytes.toString('latin1', 0, length).padEnd(Math.ceil(length / 4) * 4, '=')
+}
+
 function decodeBinary(text: string, at: string): Buffer {
   const binary = Buffer.from(text, 'base64')
   // Node skips characters that are not base64: a text is valid only if encoding it again gives the same text.
-  if (binary.toString('base64') !== text) throw invalidRequest([{ path: `${at}/wasm_binary`, message: 'is not base64' }])
+  if (binary.toString('base64') !== inOneLine(text)) throw invalidRequest([{ path: `${at}/wasm_binary`, message: 'is not base64' }])
   if (binary.length > SMARTMODULE_LIMITS.file_bytes_max)
     throw invalidRequest([{ path: `${at}/wasm_binary`, message: `is larger than ${SMARTMODULE_LIMITS.file_bytes_max >> 20} MiB` }])
   return binary
