@@ -4,6 +4,7 @@ import { IdParams, Config, JsonObject, ListQuery, listOf } from './common.ts'
 import { contract, Id, Timestamp } from './operation.ts'
 
 const Kind = z.enum(['source', 'sink', 'both']).meta({ id: 'ConnectorKind' })
+const Side = z.enum(['source', 'sink'])
 /** A connector as lists show it. */
 export const ConnectorItem = z
   .object({
@@ -42,13 +43,14 @@ export const getConnectorContract = contract({
       config_schema: JsonObject,
       source_schema: JsonObject.optional(),
       sink_schema: JsonObject.optional(),
+      checkable_sides: z.array(Side).describe('Which configs can be checked by connecting; of the others a check asks no other system'),
     }),
   },
 })
 
 const Asked = z
   .strictObject({
-    side: z.enum(['source', 'sink']).optional().describe('Required for a connector that is both a source and a sink'),
+    side: Side.optional().describe('Required for a connector that is both a source and a sink'),
     config: Config.default({}),
   })
   .meta({ id: 'ConnectorConfigRequest' })

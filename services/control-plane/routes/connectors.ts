@@ -21,6 +21,9 @@ const show = (connector: Connector) => {
   return { id, name, description, version, kind: kindOf(connector), created_at }
 }
 
+const SIDES = ['source', 'sink'] as const
+type Side = (typeof SIDES)[number]
+
 /** The schema of what a client may send: members with a default are optional. */
 const schemaOf = (config: z.ZodObject) => z.toJSONSchema(config, { io: 'input' })
 
@@ -49,10 +52,11 @@ export const getConnectorOperation = operation(getConnectorContract, async (_dep
     ...(sink ? { sink_schema: schemaOf(sink.config) } : {}),
   }
   const config_schema = source && sink ? { anyOf: [schemaOf(source.config), schemaOf(sink.config)] } : schemaOf((source ?? sink)!.config)
-  return { status: 200, body: { ...show(connector), config_schema, ...schemas } }
+  const checkable_sides = SIDES.filter((side) => connector[side]?.check)
+  return { status: 200, body: { ...show(connector), config_schema, ...schemas, checkable_sides } }
 })
 
-type Asked = { side?: 'source' | 'sink'; config: Record<string, unknown> }
+type Asked = { side?: Side; config: Record<string, unknown> }
 
 /** The side to examine, the parsed config, and the config's faults with pointers into it. */
 async function examine(
@@ -60,10 +64,10 @@ async function examine(
   accountId: string,
   id: string,
   { side, config }: Asked,
-): Promise<{ side: 'source' | 'sink'; config: Record<string, unknown> | undefined; details: Detail[] }> {
+): Promise<{ side: Side; config: Record<string, unknown> | undefined; details: Detail[] }> {
   const connector = findConnector(id)
   if (!connector) throw notFound('the connector')
-  const sides = (['source', 'sink'] as const).filter((each) => connector[each])
+  const sides = SIDES.filter((each) => connector[each])
   const meant = side ?? (sides.length === 1 ? sides[0] : undefined)
   if (!meant) throw invalidRequest([{ path: '/side', message: 'is required: the connector is both a source and a sink' }])
   if (!sides.includes(meant)) throw invalidRequest([{ path: '/side', message: `the connector is not a ${meant}` }])

@@ -35,6 +35,18 @@ describeAnswers(contractsOf(connectorsApi), {
   },
 })
 
+it('shows which sides can be checked by connecting: those of which a check asks another system', async () => {
+  const sidesOf = async (id: string) =>
+    (await client.call<{ checkable_sides: string[] }>('GET', `/v1/connectors/${id}`)).body.checkable_sides
+  expect(await Promise.all(['table', 'kafka', 'webhook', 'log', 'stream'].map(sidesOf))).toEqual([
+    ['source', 'sink'],
+    ['source', 'sink'],
+    [],
+    [],
+    [],
+  ])
+})
+
 describe('checks of a server that never answers', () => {
   /** It accepts connections, and says nothing. */
   const silent = createServer((socket) => void socket.on('error', () => {}))

@@ -337,6 +337,7 @@ export type GetConnectorResponse = {
   config_schema: JsonObject
   source_schema?: JsonObject
   sink_schema?: JsonObject
+  /** Which configs can be checked by connecting; of the others a check asks no other system */ checkable_sides: ('source' | 'sink')[]
 }
 
 export type GetLineageResponse = { nodes: LineageNode[]; pipelines: LineagePipeline[] }

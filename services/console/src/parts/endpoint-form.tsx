@@ -18,9 +18,6 @@ export const STREAM = 'conn_stream'
 /** Connectors may be named instead of given by id. */
 export const isOfStream = ({ connector_id }: Endpoint): boolean => connector_id === STREAM || connector_id === 'stream'
 
-/** There is nothing that these could connect to. */
-const INSIDE = /^(?:conn_)?(?:blackhole|generator|log)$/
-
 function Check({
   side,
   endpoint,
@@ -66,7 +63,7 @@ function Connected({ side, value, secrets, onChange, faults }: Pick<EndpointProp
   const connector = useQuery<GetConnectorResponse>(`/connectors/${value.connector_id}`)
   const [answer, setAnswer] = useState<CheckConnectorResponse>()
   if (!connector.data) return <Refused failure={connector.failure} />
-  const { description, config_schema, [`${side}_schema` as const]: own } = connector.data
+  const { description, config_schema, checkable_sides, [`${side}_schema` as const]: own } = connector.data
   return (
     <>
       <p class="quiet">{description}</p>
@@ -78,7 +75,7 @@ function Connected({ side, value, secrets, onChange, faults }: Pick<EndpointProp
         faults={[...(answer?.details ?? []), ...within(faults, 'config')]}
         onChange={(config) => onChange({ ...value, config })}
       />
-      {!INSIDE.test(value.connector_id) && <Check side={side} endpoint={value} answer={answer} setAnswer={setAnswer} />}
+      {checkable_sides.includes(side) && <Check side={side} endpoint={value} answer={answer} setAnswer={setAnswer} />}
     </>
   )
 }

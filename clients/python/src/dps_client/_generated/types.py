@@ -344,6 +344,7 @@ GetConnectorResponse = TypedDict("GetConnectorResponse", {
     "config_schema": "JsonObject",
     "source_schema": "NotRequired[JsonObject]",
     "sink_schema": "NotRequired[JsonObject]",
+    "checkable_sides": "List[Literal[\"source\", \"sink\"]]",
 })
 
 GetLineageResponse = TypedDict("GetLineageResponse", {
