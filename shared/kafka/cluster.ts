@@ -89,6 +89,15 @@ export function openCluster(options: ClusterOptions) {
       return found
     },
 
+    /** From where to where, at read-committed, each of the partitions has records: by default all of the topic. */
+    async bounds(layout: TopicLayout, partitions = [...layout.leaders.keys()]): Promise<Map<number, { start: bigint; end: bigint }>> {
+      const [starts, ends] = await Promise.all([
+        cluster.offsets(layout, partitions, 'earliest'),
+        cluster.offsets(layout, partitions, 'latest'),
+      ])
+      return new Map(partitions.map((each) => [each, { start: starts.get(each) ?? 0n, end: ends.get(each) ?? 0n }]))
+    },
+
     /**
      * A producer's id and epoch; without a transactional id it is only idempotent (KIP-98). With (-1, -1) it takes over the transactional
      * id (a task's start). With its own id and epoch it continues, and is refused with producerFenced after a takeover (KIP-360).

@@ -1,7 +1,7 @@
 /** Which records of a stream a page shows: each once, whatever their times are, and however few fit. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { chooseRecords, type PageEdge } from '../../services/control-plane/trace/choose-records.ts'
+import { chooseRecords, type From } from '../../services/control-plane/trace/choose-records.ts'
 import type { SourceReader } from '../../services/control-plane/trace/source-records.ts'
 import type { SourceRecord } from '../../services/control-plane/trace/trace.ts'
 import type { Cluster, TopicLayout } from '../../shared/kafka/cluster.ts'
@@ -28,8 +28,8 @@ function opened(partitions: { gap: number; time: number; bytes: number }[][]) {
   // One beyond the last record, for its transaction's marker.
   const ends = records.map((each) => (each.at(-1)?.offset ?? -1n) + 2n)
   const cluster = {
-    offsets: async (_: TopicLayout, asked: number[], end: string) =>
-      new Map(asked.map((each) => [each, end === 'earliest' ? 0n : ends[each]!])),
+    offsets: async (_: TopicLayout, asked: number[]) => new Map(asked.map((each) => [each, 0n])),
+    bounds: async (_: TopicLayout, asked: number[]) => new Map(asked.map((each) => [each, { start: 0n, end: ends[each]! }])),
   } as unknown as Cluster
   const sourceReader = {
     async from(_: TopicLayout, partition: number, offset: bigint, limit: number) {
@@ -57,7 +57,7 @@ it.each(['forth', 'back'] as const)('a walk %s shows every record once, those of
       const { deps, layout, all, ends } = opened(partitions)
       const asked = partitions.map((_, each) => each)
       const shown: SourceRecord[] = []
-      let from: 'earliest' | 'latest' | PageEdge = way === 'forth' ? 'earliest' : 'latest'
+      let from: From = { place: way === 'forth' ? 'earliest' : 'latest' }
       for (let page = 0; page <= all.length; page++) {
         const { records, spans } = await chooseRecords(deps, layout, asked, from, limit, 0)
         shown.splice(way === 'forth' ? shown.length : 0, 0, ...records)

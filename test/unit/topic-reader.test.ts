@@ -11,9 +11,10 @@ function setUp(ends: bigint[], bytes = 10) {
   const topic: Topic = { ends, failing: new Set(), asked: [], bytes }
   const layout: TopicLayout = { topic: 't', topicId: '00000000-0000-0000-0000-000000000001', leaders: ends.map(() => 1) } as TopicLayout
   const cluster = {
-    offsets: async (at: TopicLayout, partitions: number[], which: string) => {
+    offsets: async (_: TopicLayout, partitions: number[]) => new Map(partitions.map((partition) => [partition, topic.ends[partition]!])),
+    bounds: async (at: TopicLayout) => {
       topic.asked.push(at)
-      return new Map(partitions.map((partition) => [partition, which === 'latest' ? topic.ends[partition]! : 0n]))
+      return new Map(at.leaders.map((_, partition) => [partition, { start: 0n, end: topic.ends[partition]! }]))
     },
   } as unknown as Cluster
   const sourceReader = {

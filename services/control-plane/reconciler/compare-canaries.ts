@@ -36,7 +36,7 @@ async function nextRecords({ cluster, sourceReader }: CanaryDeps, topic: string,
   const partitions = [...layout.leaders.keys()]
   const first = pass % partitions.length
   const inTurn = [...partitions.slice(first), ...partitions.slice(0, first)]
-  const [starts, ends] = [await cluster.offsets(layout, partitions, 'earliest'), await cluster.offsets(layout, partitions, 'latest')]
+  const bounds = await cluster.bounds(layout)
   const share = Math.max(1, Math.floor(PASS_RECORDS / partitions.length))
   const next: Record<string, string> = { ...positions }
   let records: SourceRecord[] = []
@@ -44,7 +44,7 @@ async function nextRecords({ cluster, sourceReader }: CanaryDeps, topic: string,
   let skipped = 0n
   for (const partition of inTurn) {
     if (records.length >= PASS_RECORDS || bytes >= PASS_BYTES_MAX) break
-    const [start, end] = [starts.get(partition) ?? 0n, ends.get(partition) ?? 0n]
+    const { start, end } = bounds.get(partition)!
     const known = positions[partition]
     const position = known === undefined ? undefined : BigInt(known)
     if (position === end) continue

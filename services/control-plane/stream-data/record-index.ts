@@ -41,14 +41,13 @@ async function extendPartition(
 ): Promise<boolean> {
   const { topicId } = layout
   const builtAt = known?.builtAt ?? null
-  let before = known
-  // Retention may have deleted records that were never counted: continue at the first offset that exists.
-  let head: IndexHead =
-    known && known.nextOffset >= start ? known : { topicId, partition, records: known?.records ?? 0, nextOffset: start, builtAt }
+  let head: IndexHead
   let lastEntry = Number.NEGATIVE_INFINITY
-  if (!before || before.nextOffset < start) {
-    if (!(await extendIndex(db, stream.id, before, head, [{ records: head.records, offset: head.nextOffset }]))) return false
-    before = head
+  if (known && known.nextOffset >= start) head = known
+  else {
+    // Retention may have deleted records that were never counted: continue at the first offset that exists.
+    head = { topicId, partition, records: known?.records ?? 0, nextOffset: start, builtAt }
+    if (!(await extendIndex(db, stream.id, known, head, [{ records: head.records, offset: head.nextOffset }]))) return false
     lastEntry = head.records
   }
   while (head.nextOffset < end) {
@@ -64,11 +63,10 @@ async function extendPartition(
       records += header.recordCount
     }
     const next = { topicId, partition, records, nextOffset, builtAt: builtAt ?? (nextOffset >= end ? new Date(now()) : null) }
-    // Entries with the same count would collide; a new head is stored with its first entry, so that entry may exist already.
-    const fresh = entries.filter((entry) => entry.records > (before?.records ?? -1) || (entry.records === 0 && before === undefined))
-    if (!(await extendIndex(db, stream.id, before, next, fresh))) return false
+    // Entries with the same count would collide, and the head was stored with one.
+    const fresh = entries.filter((entry) => entry.records > head.records)
+    if (!(await extendIndex(db, stream.id, head, next, fresh))) return false
     head = next
-    before = next
     if (isSpent(bytes) && head.nextOffset < end) return false
   }
   return true
@@ -86,21 +84,15 @@ export function createRecordIndex(db: Database, cluster: Cluster, connections: C
     (await listHeads(db, stream.id)).filter((head) => !isStale(head, stream, layout))
 
   async function extendOnce(stream: Stream, layout: TopicLayout, bytesMax: number, msMax: number): Promise<boolean> {
-    const partitions = layout.leaders.map((_, partition) => partition)
-    const [starts, ends, known] = await Promise.all([
-      cluster.offsets(layout, partitions, 'earliest'),
-      cluster.offsets(layout, partitions, 'latest'),
-      listHeads(db, stream.id),
-    ])
+    const [bounds, known] = await Promise.all([cluster.bounds(layout), listHeads(db, stream.id)])
     for (const head of known) if (isStale(head, stream, layout)) await dropIndex(db, stream.id, head)
     const heads = known.filter((head) => !isStale(head, stream, layout))
     const deadline = now() + msMax
     let bytes = 0
     const isSpent = (more: number): boolean => (bytes += more) > bytesMax || now() > deadline
     const done = await Promise.all(
-      partitions.map((partition) => {
+      [...bounds].map(([partition, { start, end }]) => {
         const head = heads.find((each) => each.partition === partition)
-        const [start, end] = [starts.get(partition) ?? 0n, ends.get(partition) ?? 0n]
         if (head && head.nextOffset >= end) return true
         return extendPartition({ db, connections, now }, stream, layout, { partition, start, end, known: head }, isSpent)
       }),
@@ -134,21 +126,14 @@ export function createRecordIndex(db: Database, cluster: Cluster, connections: C
   return {
     /** Counts every partition: exactly if the index reaches the end in time, else with an estimate. */
     async count(stream: Stream, layout: TopicLayout): Promise<PartitionCount[]> {
-      const partitions = layout.leaders.map((_, partition) => partition)
-      const [starts, ends, known] = await Promise.all([
-        cluster.offsets(layout, partitions, 'earliest'),
-        cluster.offsets(layout, partitions, 'latest'),
-        headsOf(stream, layout),
-      ])
-      const isWhole = partitions.every(
-        (partition) => (ends.get(partition) ?? 0n) <= (known.find((head) => head.partition === partition)?.nextOffset ?? 0n),
+      const [bounds, known] = await Promise.all([cluster.bounds(layout), headsOf(stream, layout)])
+      const isWhole = [...bounds].every(
+        ([partition, { end }]) => end <= (known.find((head) => head.partition === partition)?.nextOffset ?? 0n),
       )
       if (!isWhole) await extend(stream, layout)
       const heads = isWhole ? known : await headsOf(stream, layout)
       return Promise.all(
-        partitions.map(async (partition) => {
-          const start = starts.get(partition) ?? 0n
-          const end = ends.get(partition) ?? 0n
+        [...bounds].map(async ([partition, { start, end }]) => {
           const head = heads.find((each) => each.partition === partition) ?? {
             topicId: layout.topicId,
             partition,

@@ -67,12 +67,9 @@ export async function openTopicReader(
       const partitions = partitionsOf(layout)
       // Partitions that the topic did not have before are new as a whole.
       while (positions.length < partitions.length) positions.push(0n)
-      const [starts, now] = await Promise.all([
-        cluster.offsets(layout, partitions, 'earliest'),
-        cluster.offsets(layout, partitions, 'latest'),
-      ])
+      const bounds = await cluster.bounds(layout)
       const fresh = partitions.filter((partition) => {
-        const end = now.get(partition) ?? 0n
+        const { end } = bounds.get(partition)!
         // Start over in a log that was emptied.
         if (positions[partition]! > end) positions[partition] = end
         return positions[partition]! < end
@@ -85,15 +82,9 @@ export async function openTopicReader(
       const share = larger(BigInt(Math.floor(limit / chosen.length)), SAMPLE_MIN)
       const reads = await Promise.all(
         chosen.map((partition) => {
-          const position = larger(positions[partition]!, starts.get(partition) ?? 0n)
-          return read(
-            layout,
-            partition,
-            position,
-            now.get(partition)!,
-            share + (asked.has(partition) ? back : 0n),
-            BYTES_MAX / chosen.length,
-          )
+          const { start, end } = bounds.get(partition)!
+          const position = larger(positions[partition]!, start)
+          return read(layout, partition, position, end, share + (asked.has(partition) ? back : 0n), BYTES_MAX / chosen.length)
         }),
       )
       const next = positions.slice()

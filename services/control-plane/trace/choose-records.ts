@@ -14,19 +14,20 @@ const READ_AT_ONCE = 8
 /** Limit for the records and what the steps make of them, which stay in memory until the response is built. */
 const BYTES_MAX = 8 << 20
 
-/** By partition: right before the records at these offsets, or from them on. */
-export type PageEdge = { before: readonly bigint[] } | { after: readonly bigint[] }
+/** A place of the stream; or, by partition, right before the records at these offsets, or from them on. */
+export type From = { place: StreamPlace } | { before: readonly bigint[] } | { after: readonly bigint[] }
 
 /** By partition: every record from `low` up to `high` is among those chosen. */
 export type Spans = Map<number, Span>
 
 /** The partitions to read. Throws 400 for one that the topic of `whose` does not have. */
-export function partitionsAsked(layout: TopicLayout, from: StreamPlace | PageEdge, partition: number | undefined, whose: string): number[] {
+export function partitionsAsked(layout: TopicLayout, from: From, partition: number | undefined, whose: string): number[] {
   const count = layout.leaders.length
   if (partition !== undefined && partition >= count)
     throw invalidRequest([{ path: '/partition', message: `must be below ${count}, the ${whose}’s partition count` }])
   if (partition !== undefined) return [partition]
-  return typeof from === 'object' && 'offsets' in from ? Object.keys(from.offsets).map(Number) : [...layout.leaders.keys()]
+  if ('place' in from && typeof from.place === 'object' && 'offsets' in from.place) return Object.keys(from.place.offsets).map(Number)
+  return [...layout.leaders.keys()]
 }
 
 /** Where reading goes on; a partition's first records may be gone by now, or the topic recreated. */
@@ -36,16 +37,20 @@ async function afterPage(
   partitions: number[],
   after: readonly bigint[],
 ): Promise<Map<number, bigint>> {
-  const [earliest, latest] = await Promise.all([
-    cluster.offsets(layout, partitions, 'earliest'),
-    cluster.offsets(layout, partitions, 'latest'),
-  ])
+  const bounds = await cluster.bounds(layout, partitions)
   return new Map(
-    partitions.map((partition) => {
-      const [low, high, asked] = [earliest.get(partition) ?? 0n, latest.get(partition) ?? 0n, after[partition] ?? 0n]
-      return [partition, asked < low ? low : asked > high ? high : asked]
+    [...bounds].map(([partition, { start, end }]) => {
+      const asked = after[partition] ?? 0n
+      return [partition, asked < start ? start : asked > end ? end : asked]
     }),
   )
+}
+
+/** From where on to read each partition; undefined where the newest are wanted. */
+async function startsOf(cluster: Cluster, layout: TopicLayout, partitions: number[], from: From): Promise<Map<number, bigint> | undefined> {
+  if ('after' in from) return afterPage(cluster, layout, partitions, from.after)
+  if ('before' in from || from.place === 'latest') return undefined
+  return resolvePlace(cluster, layout, from.place, '/from')
 }
 
 /**
@@ -77,18 +82,12 @@ export async function chooseRecords(
   { cluster, sourceReader }: Pick<Deps, 'cluster' | 'sourceReader'>,
   layout: TopicLayout,
   partitions: number[],
-  from: StreamPlace | PageEdge,
+  from: From,
   limit: number,
   stepCount: number,
 ): Promise<{ records: SourceRecord[]; isCut: boolean; spans: Spans }> {
-  const edge = typeof from === 'object' && ('before' in from || 'after' in from) ? from : undefined
-  const before = edge && 'before' in edge ? edge.before : undefined
-  const start =
-    edge && 'after' in edge
-      ? await afterPage(cluster, layout, partitions, edge.after)
-      : edge || from === 'latest'
-        ? undefined
-        : await resolvePlace(cluster, layout, from as StreamPlace, '/from')
+  const before = 'before' in from ? from.before : undefined
+  const start = await startsOf(cluster, layout, partitions, from)
   const side = start ? 'first' : 'last'
   const bytesMax = BYTES_MAX / (1 + stepCount)
   const spans: (Span & { partition: number; found: number })[] = []
@@ -135,14 +134,14 @@ export async function findByKey(
   { cluster, sourceReader }: Pick<Deps, 'cluster' | 'sourceReader'>,
   layout: TopicLayout,
   accountId: string,
-  { key, partitions, from, limit }: { key: Buffer; partitions: number[]; from: StreamPlace; limit: number },
+  { key, partitions, place, limit }: { key: Buffer; partitions: number[]; place: StreamPlace; limit: number },
 ): Promise<{ records: SourceRecord[]; isCut: boolean; isWhole: boolean }> {
   if (searches.isBusy(accountId))
     throw new ServiceError('rate_limit_exceeded', 'the account has another search for a key under way', {
       headers: { 'Retry-After': '1' },
     })
   return searches.run(accountId, async () => {
-    const start = from === 'latest' ? undefined : await resolvePlace(cluster, layout, from, '/from')
+    const start = await startsOf(cluster, layout, partitions, { place })
     const until = performance.now() + SEARCH_MS
     const isSpent = () => performance.now() > until
     let [records, isCut, isWhole]: [SourceRecord[], boolean, boolean] = [[], false, true]

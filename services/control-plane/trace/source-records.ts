@@ -97,16 +97,12 @@ export function openSourceReader(cluster: Cluster): SourceReader {
     return { records, isCut, end: position }
   }
 
-  const bounds = async (layout: TopicLayout, partition: number) =>
-    [
-      (await cluster.offsets(layout, [partition], 'earliest')).get(partition) ?? 0n,
-      (await cluster.offsets(layout, [partition], 'latest')).get(partition) ?? 0n,
-    ] as const
+  const boundsOf = async (layout: TopicLayout, partition: number) => (await cluster.bounds(layout, [partition])).get(partition)!
 
   return {
     async at(layout, partition, offset) {
-      const [first, end] = await bounds(layout, partition)
-      if (offset < first || offset >= end) return undefined
+      const { start, end } = await boundsOf(layout, partition)
+      if (offset < start || offset >= end) return undefined
       const [found] = (await read(layout, partition, [offset, undefined], 1, 'first')).records
       return found?.offset === offset ? found : undefined
     },
@@ -115,7 +111,7 @@ export function openSourceReader(cluster: Cluster): SourceReader {
       return { ...found, low: offset, high: end }
     },
     async newest(layout, partition, limit, before) {
-      const [first, latest] = await bounds(layout, partition)
+      const { start: first, end: latest } = await boundsOf(layout, partition)
       const end = before === undefined || before > latest ? latest : before
       if (end <= first) return { records: [], isCut: false, low: end, high: end }
       // Markers and aborted records take offsets too: look further back until enough are found.
@@ -132,7 +128,7 @@ export function openSourceReader(cluster: Cluster): SourceReader {
         const { end: _end, ...found } = await read(layout, partition, [start, undefined], limit, 'first', key, isSpent)
         return { ...found, isWhole: found.records.length >= limit || found.isCut || !isSpent() }
       }
-      const [first, end] = await bounds(layout, partition)
+      const { start: first, end } = await boundsOf(layout, partition)
       let [records, isCut, until]: [SourceRecord[], boolean, bigint] = [[], false, end]
       while (until > first && records.length < limit && !isCut && !isSpent()) {
         const from = until - SEARCH_WINDOW > first ? until - SEARCH_WINDOW : first

@@ -6,12 +6,12 @@ import type { Caller, Deps } from '../deps.ts'
 import { invalidRequest, unavailable } from '../service-error.ts'
 import { findStream, schemasOf, type StreamRow } from '../store/streams.ts'
 import { decodeCursor } from '../stream-data/cursor.ts'
-import { chooseRecords, findByKey, partitionsAsked, type PageEdge } from './choose-records.ts'
+import { chooseRecords, findByKey, partitionsAsked, type From } from './choose-records.ts'
 
 /** The edge of another answer's page, as a cursor. */
 export type CursorEdge = { before: string } | { after: string }
 type Asked = { partition?: number | undefined; limit: number } & (
-  | { from: StreamPlace; key?: Buffer | undefined }
+  | { from: { place: StreamPlace }; key?: Buffer | undefined }
   | { from: CursorEdge; key?: undefined }
 )
 
@@ -19,20 +19,21 @@ type Asked = { partition?: number | undefined; limit: number } & (
 export async function streamRecords(
   deps: Pick<Deps, 'cluster' | 'db' | 'sourceReader'>,
   { accountId }: Caller,
-  asked: Asked,
+  { from, partition, limit }: { from: StreamPlace; partition?: number | undefined; limit: number },
   streamId: string,
   steps: number,
 ) {
   const stream = await findStream(deps.db, accountId, streamId)
   if (stream?.status !== 'active') throw invalidRequest([{ path: '/stream_id', message: 'is not the id of an active stream' }])
-  return recordsOf(deps, stream, asked, steps)
+  return recordsOf(deps, stream, { from: { place: from }, partition, limit }, steps)
 }
 
 /** By the topic's partitions as they are now: those that it has got since have nothing before the edge, and all behind it. */
-function edgeOf(edge: CursorEdge, { id }: StreamRow, { leaders }: TopicLayout): PageEdge {
-  return 'before' in edge
-    ? { before: decodeCursor(edge.before, id, leaders.length, '/query/before') }
-    : { after: decodeCursor(edge.after, id, leaders.length, '/query/after') }
+function fromOf(asked: Asked['from'], { id }: StreamRow, { leaders }: TopicLayout): From {
+  if ('place' in asked) return asked
+  return 'before' in asked
+    ? { before: decodeCursor(asked.before, id, leaders.length, '/query/before') }
+    : { after: decodeCursor(asked.after, id, leaders.length, '/query/after') }
 }
 
 /**
@@ -43,11 +44,13 @@ export async function recordsOf(deps: Pick<Deps, 'cluster' | 'db' | 'sourceReade
   const layout = await deps.cluster.describeTopic(stream.topic)
   if (!layout) throw unavailable('the stream’s topic')
   const { partition, limit } = asked
-  const from =
-    typeof asked.from === 'object' && ('before' in asked.from || 'after' in asked.from) ? edgeOf(asked.from, stream, layout) : asked.from
+  const from = fromOf(asked.from, stream, layout)
   const partitions = partitionsAsked(layout, from, partition, 'stream')
   const chosen = asked.key
-    ? { ...(await findByKey(deps, layout, stream.account_id, { key: asked.key, partitions, from: asked.from, limit })), spans: undefined }
+    ? {
+        ...(await findByKey(deps, layout, stream.account_id, { key: asked.key, partitions, place: asked.from.place, limit })),
+        spans: undefined,
+      }
     : { ...(await chooseRecords(deps, layout, partitions, from, limit, steps)), isWhole: true }
   return { ...chosen, layout, codec: streamCodecOf(stream, await schemasOf(deps.db, stream.id)) }
 }

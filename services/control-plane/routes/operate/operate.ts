@@ -20,17 +20,14 @@ export async function readOffsets({ cluster }: Pick<Deps, 'cluster'>, { definiti
   const layout = await cluster.describeTopic(definition.source.topic)
   if (!layout || layout.leaders.includes(-1)) throw unavailable('the source’s topic')
   const partitions = layout.leaders.map((_, partition) => partition)
-  const [starts, ends, committed] = await Promise.all([
-    cluster.offsets(layout, partitions, 'earliest'),
-    cluster.offsets(layout, partitions, 'latest'),
+  const [bounds, committed] = await Promise.all([
+    cluster.bounds(layout),
     cluster.committedOffsets(definition.group_id, definition.source.topic, partitions),
   ])
-  return partitions.map((partition) => {
-    const end = Number(ends.get(partition) ?? 0n)
-    const start = Number(starts.get(partition) ?? 0n)
-    const found = committed.get(partition)
-    const position = Number(found?.offset ?? 0n)
-    return { partition, start, position, end, lag: Math.max(0, end - position), metadata: found?.metadata ?? '' }
+  return [...bounds].map(([partition, { start, end }]) => {
+    const { offset, metadata } = committed.get(partition) ?? { offset: 0n, metadata: '' }
+    const position = Number(offset)
+    return { partition, start: Number(start), position, end: Number(end), lag: Math.max(0, Number(end) - position), metadata }
   })
 }
 
@@ -65,27 +62,34 @@ function sum(all: Counters[]): Counters {
   return total
 }
 
-async function readAccounting(deps: Pick<Deps, 'cluster' | 'db'>, pipeline: PipelineRow) {
-  const { definition, id } = pipeline
-  const layout = await deps.cluster.describeTopic(definition.source.topic)
+type Committed = { partition: number; position: number; metadata: string }
+
+/** Also while a partition has no leader. */
+async function readCommitted({ cluster }: Pick<Deps, 'cluster'>, { definition }: PipelineRow): Promise<Committed[]> {
+  const layout = await cluster.describeTopic(definition.source.topic)
   if (!layout) throw unavailable('the source’s topic')
-  const committed = await deps.cluster.committedOffsets(definition.group_id, definition.source.topic, [...layout.leaders.keys()])
-  const known = [...committed].map(([partition, { metadata }]) => [partition, parseCommitMetadata(metadata)] as const)
-  const observed = await listObserved(deps.db, id)
+  const committed = await cluster.committedOffsets(definition.group_id, definition.source.topic, [...layout.leaders.keys()])
+  return [...committed].map(([partition, { offset, metadata }]) => ({ partition, position: Number(offset), metadata }))
+}
+
+function accountingOf(committed: readonly Committed[], observed: readonly ObservedTask[]) {
+  const known = committed.map(({ partition, metadata }) => [partition, parseCommitMetadata(metadata)] as const)
+  const positions = new Map(committed.map(({ partition, position }) => [partition, position]))
   // Ignore reports from before a task's last commit: their records in flight have been counted since.
   const isCurrent = ({ partitions }: ObservedTask) =>
-    partitions.every(({ partition, position }) => BigInt(position) >= (committed.get(partition)?.offset ?? 0n))
+    partitions.every(({ partition, position }) => Number(position) >= (positions.get(partition) ?? 0))
   const inFlight = observed
     .filter((task) => task.role === 'chain' && task.status === 'running' && isCurrent(task))
     .reduce((all, task) => all + task.in_flight, 0)
-  return { known, observed, inFlight, totals: balanceOf(sum(known.map(([, metadata]) => totalsOf(metadata))), inFlight) }
+  return { known, totals: balanceOf(sum(known.map(([, metadata]) => totalsOf(metadata))), inFlight) }
 }
 
 const totalsOf = (metadata: CommitMetadata | undefined): Counters => (metadata?.t ? namedCounters(metadata.t) : ZERO)
 
 export const getAccounting = operation(getAccountingContract, async (deps, caller, { params }) => {
   const pipeline = await getPipeline(deps, caller, params.id)
-  const { known, totals } = await readAccounting(deps, pipeline)
+  const [committed, observed] = await Promise.all([readCommitted(deps, pipeline), listObserved(deps.db, pipeline.id)])
+  const { known, totals } = accountingOf(committed, observed)
   const { steps } = pipeline.definition
   const partitions = known.map(([partition, metadata]) => ({
     partition,
@@ -131,14 +135,14 @@ function measuresOf({ definition, revision }: PipelineRow, observed: readonly Ob
 
 export const getMetrics = operation(getMetricsContract, async (deps, caller, { params }) => {
   const pipeline = await getPipeline(deps, caller, params.id)
-  const [{ observed, totals }, offsets] = await Promise.all([readAccounting(deps, pipeline), readOffsets(deps, pipeline)])
+  const [offsets, observed] = await Promise.all([readOffsets(deps, pipeline), listObserved(deps.db, pipeline.id)])
   return {
     status: 200,
     body: {
       pipeline_id: pipeline.id,
       records_per_second: chainRate(observed),
       lag: offsets.reduce((all, { lag }) => all + lag, 0),
-      totals,
+      totals: accountingOf(offsets, observed).totals,
       modules: measuresOf(pipeline, observed),
       observed_at:
         observed

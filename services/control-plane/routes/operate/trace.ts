@@ -74,7 +74,7 @@ export const preview = operation(previewContract, async (deps, caller, { params,
   const { from, limit, partition, processors } = body ?? { from: 'latest' as const, limit: 10 }
   const layout = await deps.cluster.describeTopic(pipeline.definition.source.topic)
   if (!layout) throw unavailable('the source’s topic')
-  const partitions = partitionsAsked(layout, from, partition, 'source')
+  const partitions = partitionsAsked(layout, { place: from }, partition, 'source')
   const steps =
     processors === undefined
       ? pipeline.definition.steps
@@ -84,7 +84,7 @@ export const preview = operation(previewContract, async (deps, caller, { params,
           await assertChainStarts(deps, pipeline, resolved, details)
           return resolved.map((step) => step.definition)
         })()
-  const { records, isCut } = await chooseRecords(deps, layout, partitions, from, limit, steps.length)
+  const { records, isCut } = await chooseRecords(deps, layout, partitions, { place: from }, limit, steps.length)
   const traces = await traceThrough(deps, { ...pipeline.definition, steps }, records)
   return {
     status: 200,

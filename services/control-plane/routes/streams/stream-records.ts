@@ -38,15 +38,15 @@ function edgeOf(query: Places): CursorEdge | undefined {
 
 /** Where the records before and behind these begin, each where there is something. */
 async function edgesAround(cluster: Cluster, layout: TopicLayout, streamId: string, spans: Spans) {
-  const asked = [...spans.keys()]
-  const edge = async (side: 'low' | 'high', end: 'earliest' | 'latest'): Promise<string | undefined> => {
-    const ends = await cluster.offsets(layout, asked, end)
-    const isMore = [...spans].some(([each, span]) => (side === 'low' ? span.low > ends.get(each)! : span.high < ends.get(each)!))
-    const offsets = layout.leaders.map((_, each) => spans.get(each)?.[side] ?? 0n)
-    return isMore ? encodeCursor(streamId, offsets) : undefined
-  }
-  const [older, newer] = await Promise.all([edge('low', 'earliest'), edge('high', 'latest')])
-  return { ...(older === undefined ? {} : { older }), ...(newer === undefined ? {} : { newer }) }
+  const bounds = await cluster.bounds(layout, [...spans.keys()])
+  const edge = (side: 'low' | 'high'): string =>
+    encodeCursor(
+      streamId,
+      layout.leaders.map((_, each) => spans.get(each)?.[side] ?? 0n),
+    )
+  const isOlder = [...spans].some(([each, { low }]) => low > bounds.get(each)!.start)
+  const isNewer = [...spans].some(([each, { high }]) => high < bounds.get(each)!.end)
+  return { ...(isOlder ? { older: edge('low') } : {}), ...(isNewer ? { newer: edge('high') } : {}) }
 }
 
 export const getStreamRecords = operation(getStreamRecordsContract, async (deps, caller, { params, query }) => {
@@ -63,7 +63,7 @@ export const getStreamRecords = operation(getStreamRecordsContract, async (deps,
     offset !== undefined ? { offsets: { [partition!]: offset } } : timestamp !== undefined ? { timestamp } : query.from
   const asked = edge
     ? { from: edge, limit, partition }
-    : { from: place, limit, partition, key: key === undefined ? undefined : Buffer.from(key) }
+    : { from: { place }, limit, partition, key: key === undefined ? undefined : Buffer.from(key) }
   const read = async () => {
     const found = await recordsOf(deps, stream, asked, 0)
     return { ...found, edges: found.spans ? await edgesAround(deps.cluster, found.layout, stream.id, found.spans) : {} }
