@@ -11,10 +11,10 @@ import { parseCommitMetadata } from '../../../shared/model/commit-metadata.ts'
 export type Accounting = {
   /** Restores a partition's counters from its committed metadata; with unknown metadata they start at zero. */
   restore(partition: number, metadata: string): void
-  /** The commit metadata with `counts` added. Throws `failed` when the equation does not hold. */
-  metadataWith(partition: number, counts: Float64Array): string
+  /** The commit metadata with `counts` added, of a round that has some. Throws `failed` when the equation does not hold. */
+  metadataWith(partition: number, counts?: Float64Array): string
   /** Adds the counts of a committed round. */
-  add(partition: number, counts: Float64Array): void
+  add(partition: number, counts?: Float64Array): void
   forget(): void
   /** Includes a partition in snapshots from now on, starting at zero. */
   open(partition: number): void
@@ -31,6 +31,7 @@ type Totals = { counts: Float64Array; revision: number | undefined }
 
 export function createAccounting(revision: number, stepCount: number, totals = new Map<number, Totals>()): Accounting {
   const width = Math.max(1, stepCount) * COUNTER_COUNT
+  const none = new Float64Array(width)
   const byPartition = new Map<number, Float64Array>()
   const totalsOf = (partition: number): Totals => {
     let known = totals.get(partition)
@@ -51,7 +52,7 @@ export function createAccounting(revision: number, stepCount: number, totals = n
       // Another revision may have other steps, so its step counters can't be continued.
       if (known?.r === revision && known.c.length * COUNTER_COUNT === width) counts.set(known.c.flat())
     },
-    metadataWith(partition, added) {
+    metadataWith(partition, added = none) {
       // D6: every record is accounted for at each commit, per step and for the whole chain.
       const base = of(partition)
       const rows: number[][] = []
@@ -66,7 +67,7 @@ export function createAccounting(revision: number, stepCount: number, totals = n
       assertBalance(sum, partition, -1)
       return JSON.stringify({ v: 1, r: revision, c: rows, t: sum })
     },
-    add(partition, added) {
+    add(partition, added = none) {
       const base = of(partition)
       for (let i = 0; i < width; i++) base[i]! += added[i]!
       const known = totalsOf(partition)

@@ -6,7 +6,6 @@
  */
 import type { Delivery, OpenSink, Written } from '../../../../shared/connectors/sink.ts'
 import type { Cluster } from '../../../../shared/kafka/cluster.ts'
-import { COUNTER_COUNT } from '../../../../shared/model/counters.ts'
 import { withPlan } from '../../../../shared/model/commit-metadata.ts'
 import { runIdOf } from '../../../../shared/model/definition.ts'
 import { Interrupted } from '../../interruption.ts'
@@ -61,19 +60,20 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
     await transactions.commit(target, offsets)
   }
 
+  function needsPlan(partition: number, { count, deadLetters, plannedTo }: Held): boolean {
+    // Planned before any of its records failed: the plan must now include its dead letters.
+    if (planned.has(partition)) return deadLetters.length > 0 && !noted.has(partition)
+    if (plannedTo !== undefined) return false
+    return deadLetters.length > 0 || (sink.boundaries !== undefined && count > 0)
+  }
+
   /**
    * Writes dead letters, ledger entries and the plans of the ranges, in a transaction that moves no offset. A range with dead letters is
    * planned for every kind of sink: its dead letters must still be right when it is written again.
    */
   async function prepare(running: Running, parts: [number, Held][]): Promise<void> {
     const withDeadLetters = parts.map(([partition, each]) => outcomeOf(partition, each)).filter(({ deadLetters }) => deadLetters.length > 0)
-    const none = new Float64Array(Math.max(1, running.definition.steps.length) * COUNTER_COUNT)
-    const unplanned = parts.filter(([partition, { count, deadLetters, plannedTo }]) =>
-      planned.has(partition)
-        ? // Planned before any of its records failed: the plan must now include its dead letters.
-          deadLetters.length > 0 && !noted.has(partition)
-        : ((sink.boundaries && count > 0) || deadLetters.length > 0) && plannedTo === undefined,
-    )
+    const unplanned = parts.filter(([partition, each]) => needsPlan(partition, each))
     const deadLettersFrom =
       withDeadLetters.length > 0
         ? await deadLetterEnds(
@@ -84,7 +84,7 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
     const plans = unplanned.map(([partition, { to }]) => ({
       partition,
       offset: positions.get(partition) ?? 0n,
-      metadata: withPlan(running.accounting.metadataWith(partition, none), to, deadLettersFrom?.get(partition)),
+      metadata: withPlan(running.accounting.metadataWith(partition), to, deadLettersFrom?.get(partition)),
     }))
     // The ledger entry goes first too: rows in the sink must not lack it, and writing it twice yields the same entry.
     const ledger = ledgerOf(

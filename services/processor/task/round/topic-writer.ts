@@ -1,5 +1,4 @@
 /** Outcomes whose sink is a topic: written, with their dead letters, in the transaction that commits their offsets. */
-import { COUNTER_COUNT } from '../../../../shared/model/counters.ts'
 import type { Assignment } from '../../../../shared/kafka/membership.ts'
 import type { PartitionOutcome } from '../../lane/messages.ts'
 import type { TopicWrite } from '../../transaction/deliver.ts'
@@ -41,12 +40,11 @@ export function createTopicWriter(options: TopicWriterOptions): RoundWriter {
 
   async function write(running: Running, outcomes: PartitionOutcome[], inputBytes: number): Promise<void> {
     const { definition, accounting } = running
-    const none = new Float64Array(Math.max(1, definition.steps.length) * COUNTER_COUNT)
     const countsOf = new Map(outcomes.map(({ partition, counts }) => [partition, counts]))
     const offsets = [...uncommitted].map(([partition, offset]) => ({
       partition,
       offset,
-      metadata: accounting.metadataWith(partition, countsOf.get(partition) ?? none),
+      metadata: accounting.metadataWith(partition, countsOf.get(partition)),
     }))
     const ledger = ledgerOf(running, [...uncommitted.keys()], positions, now())
     const target = { groupId: definition.group_id, topic: definition.source.topic, assignment: owned }
@@ -55,7 +53,7 @@ export function createTopicWriter(options: TopicWriterOptions): RoundWriter {
     if (firstMs !== undefined && inputBytes < SMALL_ROUND_BYTES) pace.firstTook(firstMs)
     await transactions.commit(target, offsets)
     for (const { partition, offset } of offsets) {
-      accounting.add(partition, countsOf.get(partition) ?? none)
+      accounting.add(partition, countsOf.get(partition))
       positions.set(partition, offset)
     }
     uncommitted.clear()
