@@ -17,7 +17,7 @@ export type Pool = {
    */
   acquire(accountId: string, kind: Kind, signal?: AbortSignal): Promise<WorkshopProcess>
   /** The job is done. A process that is not good any more is replaced. */
-  release(process: WorkshopProcess, isGood: boolean): void
+  release(child: WorkshopProcess, isGood: boolean): void
   close(): Promise<void>
 }
 
@@ -51,17 +51,17 @@ export function openPool(count: number, start: () => WorkshopProcess): Pool {
 
   function startSpare(): void {
     if (closed || spare) return
-    let process: WorkshopProcess
+    let child: WorkshopProcess
     try {
-      process = spare = start()
+      child = spare = start()
     } catch {
       // Without files or processes for it; the next request tries again.
       return
     }
-    void process.ended.then(() => {
-      if (spare === process) spare = undefined
-      clearTimeout(places.get(process)?.idleTimer)
-      places.delete(process)
+    void child.ended.then(() => {
+      if (spare === child) spare = undefined
+      clearTimeout(places.get(child)?.idleTimer)
+      places.delete(child)
       startWaiting()
     })
   }
@@ -75,10 +75,10 @@ export function openPool(count: number, start: () => WorkshopProcess): Pool {
   const mayStart = (accountId: string, kind: Kind): boolean =>
     !isFull(accountId, kind) && [...places.values()].filter(({ busy }) => busy === kind).length < countOf[kind]
 
-  function drop(process: WorkshopProcess): void {
-    clearTimeout(places.get(process)?.idleTimer)
-    places.delete(process)
-    process.kill()
+  function drop(child: WorkshopProcess): void {
+    clearTimeout(places.get(child)?.idleTimer)
+    places.delete(child)
+    child.kill()
   }
 
   /** Call only where the account may start. */
@@ -93,12 +93,12 @@ export function openPool(count: number, start: () => WorkshopProcess): Pool {
     const other = places.size < processesMax ? undefined : idle(() => true)
     if (other) drop(other)
     if (!spare) startSpare()
-    const process = spare
-    if (!process) throw unavailable('a process for the request')
+    const child = spare
+    if (!child) throw unavailable('a process for the request')
     spare = undefined
-    places.set(process, { accountId, busy: kind, jobs: 0, idleTimer: undefined })
+    places.set(child, { accountId, busy: kind, jobs: 0, idleTimer: undefined })
     setTimeout(startSpare, NEXT_SPARE_MS).unref()
-    return process
+    return child
   }
 
   function startWaiting(): void {
@@ -108,11 +108,11 @@ export function openPool(count: number, start: () => WorkshopProcess): Pool {
   /** A process as soon as it is the account's turn; undefined when that takes too long, or the signal is aborted. */
   function turn(accountId: string, kind: Kind, signal: AbortSignal | undefined): Promise<WorkshopProcess | undefined> {
     return new Promise((resolve) => {
-      const leave = (process: WorkshopProcess | undefined) => {
+      const leave = (child: WorkshopProcess | undefined) => {
         clearTimeout(timer)
         signal?.removeEventListener('abort', giveUp)
         waiting[kind].remove(entry)
-        resolve(process)
+        resolve(child)
       }
       const giveUp = () => leave(undefined)
       const timer = setTimeout(giveUp, WAIT_MAX_MS)
@@ -135,25 +135,25 @@ export function openPool(count: number, start: () => WorkshopProcess): Pool {
     async acquire(accountId, kind, signal) {
       signal?.throwIfAborted()
       if (mayStart(accountId, kind)) return take(accountId, kind)
-      const process = waiting[kind].countOf(accountId) < WAITING_PER_ACCOUNT_MAX ? await turn(accountId, kind, signal) : undefined
-      if (process) return process
+      const child = waiting[kind].countOf(accountId) < WAITING_PER_ACCOUNT_MAX ? await turn(accountId, kind, signal) : undefined
+      if (child) return child
       signal?.throwIfAborted()
       throw isFull(accountId, kind)
         ? tooManyAtOnce('the account has too many uploads, checks and previews')
         : unavailable('a process for the request')
     },
-    release(process, isGood) {
-      const place = places.get(process)
+    release(child, isGood) {
+      const place = places.get(child)
       if (!place) return
       place.busy = undefined
-      if (!isGood || ++place.jobs >= JOBS_MAX || process.usage().rssBytes > KEPT_BYTES_MAX) drop(process)
-      else place.idleTimer = setTimeout(() => drop(process), IDLE_MAX_MS).unref()
+      if (!isGood || ++place.jobs >= JOBS_MAX || child.usage().rssBytes > KEPT_BYTES_MAX) drop(child)
+      else place.idleTimer = setTimeout(() => drop(child), IDLE_MAX_MS).unref()
       startWaiting()
     },
     async close() {
       closed = true
       const all = [...places.keys(), ...(spare ? [spare] : [])]
-      for (const process of all) process.kill()
+      for (const child of all) child.kill()
       await Promise.all(all.map(({ ended }) => ended))
     },
   }

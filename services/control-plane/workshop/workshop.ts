@@ -36,17 +36,17 @@ const PART_BYTES = 512 << 10
 const READY_MAX_MS = 20_000
 
 /** Throws ServiceError `unavailable` when the process is not ready for too long. */
-async function ready(process: WorkshopProcess): Promise<void> {
+async function ready(child: WorkshopProcess): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(unavailable('a process for the request')), READY_MAX_MS)
   })
-  await Promise.race([process.ready, late]).finally(() => clearTimeout(timer))
+  await Promise.race([child.ready, late]).finally(() => clearTimeout(timer))
 }
 
 /** Sends the job's binaries in parts, one after the other, then the job; gives up when it is not wanted any more. */
 async function send(
-  process: WorkshopProcess,
+  child: WorkshopProcess,
   { binaries = [], ...job }: JobWithBinaries,
   isWanted: () => boolean,
   onValue: Parameters<WorkshopProcess['send']>[1],
@@ -56,11 +56,11 @@ async function send(
     for (let from = 0, isLast = false; !isLast; from += PART_BYTES) {
       if (!isWanted()) return
       isLast = from + PART_BYTES >= binary.length
-      await process.sendPart(packed({ part: binary.subarray(from, from + PART_BYTES), isLast } satisfies Part))
+      await child.sendPart(packed({ part: binary.subarray(from, from + PART_BYTES), isLast } satisfies Part))
     }
   }
   // Packed only now: a job that waits must not hold its bytes twice.
-  if (isWanted()) process.send(packed(job), onValue)
+  if (isWanted()) child.send(packed(job), onValue)
 }
 
 /** `count`: jobs at once that compute (`openPool`). `env`: their whole environment. */
@@ -69,26 +69,26 @@ export function openWorkshop({ count, env }: { count: number; env: Record<string
   const runUntil =
     (signal?: AbortSignal): Workshop['run'] =>
     async (accountId, job, { cpuMs, wallMs, isWaiting = false }, onProgress) => {
-      const process = await pool.acquire(accountId, isWaiting ? 'waits' : 'computes', signal)
+      const child = await pool.acquire(accountId, isWaiting ? 'waits' : 'computes', signal)
       let isGood = false
       let isOver = false
       let timer: NodeJS.Timeout | undefined
       const answered = Promise.withResolvers<Answer>()
       const giveUp = () => answered.reject(signal?.reason)
       try {
-        await ready(process)
+        await ready(child)
         signal?.throwIfAborted()
         signal?.addEventListener('abort', giveUp)
-        const cpuBefore = process.usage().cpuSeconds
+        const cpuBefore = child.usage().cpuSeconds
         const from = performance.now()
         timer = setInterval(() => {
-          if ((process.usage().cpuSeconds - cpuBefore) * 1000 > cpuMs)
+          if ((child.usage().cpuSeconds - cpuBefore) * 1000 > cpuMs)
             answered.resolve({ refused: `it did not end within ${cpuMs / 1000} s of processor time` })
           else if (performance.now() - from > wallMs)
             if (isWaiting) answered.resolve({ refused: `it did not end within ${wallMs / 1000} s` })
             else answered.reject(unavailable('enough processor time', new Error(`the job was not done within ${wallMs / 1000} s`)))
         }, LOOK_MS)
-        void process.ended.then(({ cause, isBlamed }) => {
+        void child.ended.then(({ cause, isBlamed }) => {
           if (isBlamed) answered.resolve({ refused: `its process ended: ${cause}` })
           else answered.reject(unavailable('a process for the request', new Error(cause)))
         })
@@ -97,13 +97,13 @@ export function openWorkshop({ count, env }: { count: number; env: Record<string
           isGood = true
           answered.resolve(value.answer)
         }
-        send(process, job, () => !isOver, onValue).catch(answered.reject)
+        send(child, job, () => !isOver, onValue).catch(answered.reject)
         return await answered.promise
       } finally {
         isOver = true
         clearInterval(timer)
         signal?.removeEventListener('abort', giveUp)
-        pool.release(process, isGood)
+        pool.release(child, isGood)
       }
     }
   return {
