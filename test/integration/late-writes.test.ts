@@ -1,4 +1,4 @@
-/** Two publishers at once, and repeated writes: one that stalls midway overwrites nothing when it resumes. Real Postgres, real Kafka. */
+/** Writes that come late or again: a publisher that stalls midway overwrites nothing when it resumes. Real Postgres, real Kafka. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs, { type Kafka } from 'kafkajs'
 import pg from 'pg'
@@ -15,7 +15,7 @@ let db: Database
 let kafka: Kafka
 let name: string
 beforeAll(async () => {
-  name = unique('fencing').replaceAll('-', '_').toLowerCase()
+  name = unique('late-writes').replaceAll('-', '_').toLowerCase()
   const admin = new pg.Client({ connectionString: service().databaseUrl })
   await admin.connect()
   await admin.query(`CREATE DATABASE ${name}`)
@@ -80,12 +80,12 @@ describe('a publisher that stalls between reading and sending', () => {
     await eventually('the newer value is sent too', async () => (await db('outbox')).length === 0)
     gate.resolve()
     await sleep(3000)
-    const cluster = openCluster({ brokers: service().brokers, clientId: 'fencing', now: () => Date.now() })
+    const cluster = openCluster({ brokers: service().brokers, clientId: 'late-writes', now: () => Date.now() })
     const values: string[] = []
     const following = followTopic({
       cluster,
       topic: name,
-      purpose: 'fencing',
+      purpose: 'late-writes',
       from: 0n,
       waitsForOpen: true,
       onRecords: (records) => void values.push(...records.map(({ value }) => String(value))),

@@ -4,7 +4,7 @@ import { notFound, ServiceError } from '../service-error.ts'
 import type { Queryable } from '../store/database.ts'
 import { findPipeline, lockPipeline, type PipelineRow } from '../store/pipelines.ts'
 import type { Caller, Deps } from '../deps.ts'
-import { assertIfMatch, pipelineEtag } from './list-reply.ts'
+import { assertIfMatch, pipelineEtag } from './etags.ts'
 
 /** Throws 404 for a pipeline that does not exist or belongs to another account. */
 export async function getPipeline({ db }: Pick<Deps, 'db'>, caller: Caller, id: string): Promise<PipelineRow> {

@@ -24,7 +24,8 @@ import {
 } from '../store/secrets.ts'
 import { assertQuotas } from '../store/quotas.ts'
 import { publishDefinition } from '../publisher/enqueue.ts'
-import { assertIfMatch, etagOf, listReply } from './list-reply.ts'
+import { assertIfMatch, etagOf } from './etags.ts'
+import { listReply } from './list-reply.ts'
 import { orNameTaken } from './name-taken.ts'
 import { operation } from './operation.ts'
 

@@ -20,7 +20,8 @@ import {
   type ListedVersion,
 } from '../../store/smartmodules.ts'
 import { listUsers } from '../../store/streams.ts'
-import { assertIfMatch, etagOf, listReply } from '../list-reply.ts'
+import { assertIfMatch, etagOf } from '../etags.ts'
+import { listReply } from '../list-reply.ts'
 import { operation } from '../operation.ts'
 
 const show = ({ id, name, description, version, created_at }: CurrentSmartModule) => ({ id, name, description, version, created_at })

@@ -1,19 +1,11 @@
 /** Reads a stream's records in pages, and writes records, all or none. */
 import { getStreamDataContract, writeStreamDataContract } from '../../../../shared/api/stream-records.ts'
-import { invalidRequest, notFound, ServiceError } from '../../service-error.ts'
-import { findStream, type StreamRow } from '../../store/streams.ts'
-import type { Database } from '../../store/database.ts'
+import { invalidRequest } from '../../service-error.ts'
 import { withDeadline } from '../../with-deadline.ts'
 import { operation } from '../operation.ts'
+import { activeStream } from './get-stream.ts'
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
-
-export async function activeStream(db: Database, accountId: string, id: string): Promise<StreamRow> {
-  const row = await findStream(db, accountId, id)
-  if (!row) throw notFound('the stream')
-  if (row.status !== 'active') throw new ServiceError('conflict', `the stream is ${row.status}, not active`)
-  return row
-}
 
 export const getStreamData = operation(getStreamDataContract, async ({ db, streamData, readPacer }, caller, { params, query }) => {
   const stream = await activeStream(db, caller.accountId, params.id)

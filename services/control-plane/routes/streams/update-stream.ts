@@ -10,7 +10,7 @@ import { findStream, lockStream, saveStreamSchema, updateStream, type StreamRow 
 import type { Caller, Deps } from '../../deps.ts'
 import { withDeadline } from '../../with-deadline.ts'
 import { registerSchema } from '../../reconciler/streams.ts'
-import { assertIfMatch, etagOf } from '../list-reply.ts'
+import { assertIfMatch, etagOf } from '../etags.ts'
 import { operation } from '../operation.ts'
 import { resolveSchemaId } from './adopt.ts'
 import { showStream, streamChanges } from './streams.ts'
