@@ -15,5 +15,13 @@ export default defineConfig({
   plugins: [SDK_WORDS],
   // Without `development: false` the size would depend on NODE_ENV, which tests set: each element would bring its file's name.
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact', development: false } },
-  build: { outDir: 'dist', emptyOutDir: true, assetsInlineLimit: 0, modulePreload: { polyfill: false }, target: 'es2022' },
+  build: {
+    outDir: 'dist',
+    emptyOutDir: true,
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    target: 'es2022',
+    // What several screens use is one file: a small file by itself is hardly compressed.
+    rolldownOptions: { output: { codeSplitting: { groups: [{ name: 'shared', test: /console.src/, minShareCount: 2 }] } } },
+  },
 })
