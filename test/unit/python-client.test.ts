@@ -60,6 +60,65 @@ with Client(sys.argv[1], "k", "s") as dps:
     }
   })
 
+  it('has errors that reach another process whole, and a module of types', async (context) => {
+    const script = `
+import copy, json, pickle
+from dps_client import ApiError, WriteError
+from dps_client.types import Pipeline
+body = {"error": {"code": "conflict", "message": "no", "details": [{"path": "/records/1/id", "message": "is taken"}]}}
+refused = ApiError(409, body, {"x-request-id": "req_1", "retry-after": "3"})
+for error in (refused, WriteError(7, refused)):
+    for again in (pickle.loads(pickle.dumps(error)), copy.deepcopy(error)):
+        assert type(again) is type(error) and str(again) == str(error) and again.__dict__ == error.__dict__, again
+print(json.dumps([again.code, again.status, again.details, Pipeline.__name__]))`
+    expect(JSON.parse(await printed(context, script))).toEqual([
+      'conflict',
+      409,
+      [{ path: '/records/8/id', message: 'is taken' }],
+      'Pipeline',
+    ])
+  })
+
+  it('says what it got in place of the service’s answer, and does not ask again', async (context) => {
+    let asked = 0
+    const server = createServer((request, response) => {
+      asked++
+      if (request.url === '/page/v1/auth/token') response.setHeader('content-type', 'text/html; charset=utf-8').end('<html>')
+      else if (request.url === '/moved/v1/auth/token') response.writeHead(301, { location: 'https://api.example.com/v1' }).end()
+      // The others get no answer.
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    try {
+      const script = `
+import sys
+from dps_client import ApiError, Client, ConnectionFailed
+def said(url, **more):
+    try:
+        with Client(url, "k", "s", **more) as dps:
+            dps.account.get()
+    except (ApiError, ConnectionFailed, ValueError) as error:
+        print(getattr(error, "code", "-"), getattr(error, "status", "-"), error)
+said(f"{sys.argv[1]}/page")
+said(f"{sys.argv[1]}/moved")
+said(f"{sys.argv[1]}/none", timeout=0.5, retries_max=0)
+said("http://127.0.0.1:1", retries_max=0)
+said("api.example.com")`
+      const said = await printed(context, script, `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+      expect(said.trim().split('\n')).toEqual([
+        "unexpected_answer 200 not the service's answer (200 text/html)",
+        "unexpected_answer 301 not the service's answer (301, which leads to https://api.example.com/v1)",
+        '- - no answer within 0.5 s',
+        expect.stringMatching(/^- - can't reach http:\/\/127.0.0.1:1\/v1: .*refused/),
+        '- - api.example.com is not an address as https://api.example.com',
+      ])
+      expect(asked).toBe(3)
+    } finally {
+      server.closeAllConnections()
+      server.close()
+    }
+  })
+
   it('waits ten seconds at most, however often it has failed', async (context) => {
     const out = await printed(context, 'from dps_client._transport import backoff\nprint(backoff(0), backoff(1024), backoff(10**6))')
     const [first, ...later] = out.trim().split(' ').map(Number)

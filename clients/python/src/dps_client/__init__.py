@@ -1,9 +1,9 @@
 """Client for Data Pipeline Service."""
 
+from . import types
 from ._client import Client
 from ._errors import ApiError, ConnectionFailed, Detail, WriteError
 from ._events import Event
-from ._generated import types
 from ._signing import sign_ingest
 from ._writing import Written
 

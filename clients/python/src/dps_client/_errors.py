@@ -6,7 +6,7 @@ import email.utils
 import re
 import time
 from collections.abc import Mapping
-from typing import Any, NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict, TypeVar
 
 WAIT_MAX = 120.0
 # A record of a request, in an error.
@@ -35,7 +35,23 @@ def wait_of(header: str | None) -> float | None:
     return min(max(at - time.time(), 0.0), WAIT_MAX)
 
 
-class ApiError(Exception):
+E = TypeVar("E", bound=Exception)
+
+
+def _remade(kind: type[E], args: tuple[Any, ...], members: dict[str, Any]) -> E:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(members)
+    return error
+
+
+class _Kept(Exception):
+    """Can be copied, and passed between processes; Python would call the constructor with the message alone."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _remade, (type(self), self.args, self.__dict__)
+
+
+class ApiError(_Kept):
     """The service refused the request, or failed.
 
     `code` is such as `not_found`, or `unexpected_answer` where it was not the service that answered. `request_id` names the request in the
@@ -45,7 +61,10 @@ class ApiError(Exception):
     def __init__(self, status: int, body: Any, headers: Mapping[str, str]) -> None:
         error = body.get("error") if isinstance(body, dict) else None
         found: dict[str, Any] = error if isinstance(error, dict) else {}
-        super().__init__(str(found.get("message", f"the service answered {status}")))
+        place = headers.get("location")
+        kind = headers.get("content-type", "").partition(";")[0]
+        said = f"{status}, which leads to {place}" if 300 <= status < 400 and place else f"{status} {kind}".rstrip()
+        super().__init__(str(found.get("message", f"not the service's answer ({said})")))
         self.status = status
         self.code = str(found.get("code", "unexpected_answer"))
         self.details: list[Detail] = list(found.get("details", []))
@@ -57,7 +76,7 @@ class ConnectionFailed(Exception):
     """No answer came: the service can't be reached, or took too long."""
 
 
-class WriteError(Exception):
+class WriteError(_Kept):
     """Not all records were written; `records` of them were. `__cause__` says why; its places count within the request that was refused.
 
     `code` is the service's for a refusal, `unreachable` where no answer came, `failed` where the source of the records did. In `details`,

@@ -25,6 +25,7 @@ RETRY = 0.2
 RETRY_MAX = 10.0
 DOUBLINGS = 10
 TOKEN_EARLY = 60.0
+SILENT_MAX = 60.0
 
 
 class _NotSent(Exception):
@@ -49,8 +50,8 @@ def _parsed(answer: httpx.Response) -> Any:
     try:
         body = loads(text) if text else None
     except ValueError:
-        raise ApiError(answer.status_code if answer.status_code >= 400 else 502, None, answer.headers) from None
-    if answer.status_code >= 400:
+        raise ApiError(answer.status_code, None, answer.headers) from None
+    if answer.status_code >= 300:
         raise ApiError(answer.status_code, body, answer.headers)
     return body
 
@@ -59,9 +60,12 @@ class Transport:
     """The connection of a client; it may be used by any number of threads."""
 
     def __init__(self, url: str, api_key: str, api_secret: str, retries_max: int, timeout: float) -> None:
+        if not url.lower().startswith(("http://", "https://")):
+            raise ValueError(f"{url} is not an address as https://api.example.com")
         self.base = f"{url.rstrip('/')}/v1"
         self.retries_max = retries_max
         self._credentials = {"api_key": api_key, "api_secret": api_secret}
+        self._timeout = timeout
         self._http = httpx.Client(timeout=timeout)
         self._lock = threading.Lock()
         self._token: tuple[str, float] | None = None
@@ -73,7 +77,12 @@ class Transport:
         try:
             return _parsed(self._http.request(method, f"{self.base}{path}", **more))
         except httpx.TransportError as error:
-            raise ConnectionFailed(f"can't reach {self.base}: {error}") from error
+            raise self._failed(error, self._timeout) from error
+
+    def _failed(self, error: httpx.TransportError, seconds: float) -> ConnectionFailed:
+        if isinstance(error, httpx.TimeoutException):
+            return ConnectionFailed(f"no answer within {seconds:g} s")
+        return ConnectionFailed(f"can't reach {self.base}: {error}")
 
     def token(self) -> str:
         """One token for all threads, renewed before it expires."""
@@ -172,18 +181,18 @@ class Transport:
                 params=given,
                 headers={**headers, "authorization": authorization},
                 # The service says something every 15 seconds.
-                timeout=httpx.Timeout(30.0, read=60.0),
+                timeout=httpx.Timeout(30.0, read=SILENT_MAX),
             )
             try:
                 answer = self._http.send(request, stream=True)
             except httpx.TransportError as error:
-                raise ConnectionFailed(f"can't reach {self.base}: {error}") from error
+                raise self._failed(error, SILENT_MAX) from error
             if answer.status_code == 200 and answer.headers.get("content-type", "").startswith("text/event-stream"):
                 return answer
             answer.read()
             answer.close()
             _parsed(answer)
-            raise ApiError(502, None, answer.headers)
+            raise ApiError(answer.status_code, None, answer.headers)
 
         try:
             return self.authorised(attempt)
