@@ -39,3 +39,23 @@ it('dps login writes the profile of --name, else of --profile, else default, and
     await rm(folder, { recursive: true, force: true })
   }
 })
+
+it('dps login is told soon that a service does not answer', async () => {
+  let asked = 0
+  const server = createServer((_request, response) => {
+    asked++
+    response.writeHead(503).end()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  try {
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const env = { DPS_API_SECRET: 's' }
+    const io = { env, stdin: new PassThrough(), isTerminal: false, write: () => {}, note: () => {}, signal: new AbortController().signal }
+    expect(await runProgram(['login', url, '--key', 'k'], io)).toBe(3)
+    expect(asked).toBe(3)
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
+})

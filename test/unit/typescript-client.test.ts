@@ -127,6 +127,25 @@ describe('the TypeScript client', () => {
     await expect(foreign.client.account.get()).rejects.toMatchObject({ code: 'unexpected_answer', status: 404 })
   })
 
+  it('says why it can’t reach the service, at once where the address is none', async () => {
+    const at = (url: string) => createClient({ url, apiKey: 'k', apiSecret: 's', retriesMax: 0 })
+    await expect(at('http://127.0.0.1:2').account.get()).rejects.toThrow("can't reach http://127.0.0.1:2/v1: ECONNREFUSED")
+    await expect(at('http://nowhere.invalid').account.get()).rejects.toThrow(/\/v1: E[A-Z_]+$/)
+    for (const url of ['', 'api.example.com', 'localhost:8080', 'ftp://a.example'])
+      expect(() => at(url)).toThrow(`${url} is not an address as https://api.example.com`)
+  })
+
+  it('takes what is not the service’s answer for what it is, and asks again only behind a proxy that is out of order', async () => {
+    const page = (status: number): Answer => ({ status, body: '<html>', headers: { 'content-type': 'text/html; charset=utf-8' } })
+    const other = await serve([page(200)])
+    const message = "not the service's answer (200 text/html)"
+    await expect(other.client.account.get()).rejects.toMatchObject({ code: 'unexpected_answer', status: 200, message })
+    await expect(other.client.streams.tail('st_1').next()).rejects.toMatchObject({ code: 'unexpected_answer', status: 200, message })
+    expect(other.seen).toHaveLength(2)
+    const proxy = await serve([page(502), page(503), { status: 200, body: '{"name":"Shop"}' }])
+    expect(await proxy.client.account.get()).toEqual({ name: 'Shop' })
+  })
+
   it('gives up on a service that does not answer in time, and when its caller does', async () => {
     const server = createServer(() => {})
     server.listen(0, '127.0.0.1')

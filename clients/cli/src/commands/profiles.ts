@@ -21,7 +21,7 @@ export function addProfileCommands(program: Command, io: Io): void {
       if (!io.env.DPS_API_SECRET && io.isTerminal) io.note('the secret, and then Ctrl-D:')
       const secret = io.env.DPS_API_SECRET || (await text(io.stdin)).trim()
       if (secret === '') throw new Misused('the secret is missing: pass it on standard input, or in DPS_API_SECRET')
-      const account = await createClient({ url, apiKey: key, apiSecret: secret, signal: io.signal }).account.get()
+      const account = await createClient({ url, apiKey: key, apiSecret: secret, retriesMax: 2, signal: io.signal }).account.get()
       const known = readProfiles(io.env)
       const profiles = { ...known.profiles, [name]: { url, api_key: key, api_secret: secret } }
       saveProfiles(io.env, { current: name, profiles })

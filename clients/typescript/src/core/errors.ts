@@ -26,7 +26,8 @@ export class ApiError extends Error {
 
   constructor(status: number, body: unknown, headers: Headers) {
     const error = (typeof body === 'object' && body !== null ? (body as { error?: Partial<ApiError> }).error : undefined) ?? {}
-    super(typeof error.message === 'string' ? error.message : `the service answered ${status}`)
+    const type = headers.get('content-type')?.replace(/;.*/s, '') ?? ''
+    super(typeof error.message === 'string' ? error.message : `not the service's answer (${`${status} ${type}`.trim()})`)
     this.name = 'ApiError'
     this.status = status
     this.code = typeof error.code === 'string' ? error.code : 'unexpected_answer'
@@ -34,6 +35,13 @@ export class ApiError extends Error {
     this.requestId = headers.get('x-request-id') ?? undefined
     this.retryAfterMs = waitOf(headers.get('retry-after'))
   }
+}
+
+/** Why a request got no answer: `fetch failed` by itself says nothing. */
+export function reasonOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+  if (!(cause instanceof Error)) return String(cause)
+  return 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.message
 }
 
 /** No answer came: the service can't be reached, or took too long. `cause` says why. */

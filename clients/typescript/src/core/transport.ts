@@ -2,7 +2,7 @@
  * One request: token, timeout, retries. What may be sent again is decided by the operation and by what came back: reads and operations that
  * honour an Idempotency-Key always, every other request only where it is certain that it was not done.
  */
-import { ApiError, ConnectionError } from './errors.ts'
+import { ApiError, ConnectionError, reasonOf } from './errors.ts'
 import { parseAsWritten, parseJson, writeJson } from './exact-json.ts'
 import { pause, unlessAborted } from './pause.ts'
 import { createTokens, type Token } from './tokens.ts'
@@ -64,11 +64,19 @@ export function segment(id: string): string {
   return encodeURIComponent(id)
 }
 
+/** Throws TypeError for what no request could be sent to, which would be tried in vain for half a minute. */
+function baseOf(url: string): string {
+  const protocol = URL.canParse(url) ? new URL(url).protocol : ''
+  if (protocol !== 'http:' && protocol !== 'https:') throw new TypeError(`${url} is not an address as https://api.example.com`)
+  return `${url.replace(/\/+$/, '')}/v1`
+}
+
 const both = (a: AbortSignal | undefined, b: AbortSignal | undefined): AbortSignal | undefined =>
   a && b ? AbortSignal.any([a, b]) : (a ?? b)
 
 export function createTransport({ url, apiKey, apiSecret, retriesMax = 8, timeoutMs = 30_000, ...options }: ClientOptions): Transport {
-  const base = `${url.replace(/\/+$/, '')}/v1`
+  const base = baseOf(url)
+  const unreachable = (error: unknown) => new ConnectionError(`can't reach ${base}: ${reasonOf(error)}`, error)
   const send = options.fetch ?? globalThis.fetch
   const parse = options.keepsNumbersAsWritten ? parseAsWritten : parseJson
 
@@ -91,13 +99,13 @@ export function createTransport({ url, apiKey, apiSecret, retriesMax = 8, timeou
       ;[status, headers, text] = [answer.status, answer.headers, await answer.text()]
     } catch (error) {
       if (signal?.aborted) throw error
-      throw new ConnectionError(late.aborted ? `no answer within ${timeoutMs / 1000} s` : `can't reach ${base}`, error)
+      throw late.aborted ? new ConnectionError(`no answer within ${timeoutMs / 1000} s`, error) : unreachable(error)
     }
     let body: unknown
     try {
       body = text === '' ? undefined : parse(text)
     } catch {
-      throw new ApiError(status >= 400 ? status : 502, undefined, headers)
+      throw new ApiError(status, undefined, headers)
     }
     if (status >= 400) throw new ApiError(status, body, headers)
     return body as T
@@ -171,11 +179,11 @@ export function createTransport({ url, apiKey, apiSecret, retriesMax = 8, timeou
       authorised(signal, async (authorization) => {
         const answer = await send(base + withQuery(path, query), { headers: { ...headers, authorization }, signal }).catch(
           (error: unknown) => {
-            throw signal.aborted ? error : new ConnectionError(`can't reach ${base}`, error)
+            throw signal.aborted ? error : unreachable(error)
           },
         )
         if (answer.status === 200 && answer.headers.get('content-type')?.startsWith('text/event-stream')) return answer
-        throw new ApiError(answer.status === 200 ? 502 : answer.status, safely(await answer.text(), parse), answer.headers)
+        throw new ApiError(answer.status, safely(await answer.text(), parse), answer.headers)
       }).catch((error: unknown) => {
         throw error instanceof NotSent ? error.cause : error
       }),
