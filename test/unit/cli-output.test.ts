@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { ofInput, ofSource, outcomeOf, textOf } from '../../clients/cli/src/outcome.ts'
-import { createOutput, plain } from '../../clients/cli/src/output.ts'
+import { createOutput, fromYaml, plain } from '../../clients/cli/src/output.ts'
 import { createTerminal } from '../../clients/cli/src/terminal.ts'
-import { ApiError, WriteError, type Detail } from '../../clients/typescript/src/index.ts'
+import { ApiError, WriteError, writeJson, type Detail } from '../../clients/typescript/src/index.ts'
 
 const refusal = (message: string, details: Detail[]) =>
   new ApiError(400, { error: { code: 'invalid_request', message, details } }, new Headers({ 'x-request-id': 'r' }))
@@ -70,6 +70,61 @@ describe('text for a terminal', () => {
     expect(plain(json)).not.toMatch(/[\p{Cc}\u2028\u2029]/u)
     expect(JSON.parse(plain(json))).toEqual({ controls })
     expect(plain('\u009b2J\u007f\u2028')).toBe('\\u009b2J\\u007f\\u2028')
+  })
+})
+
+describe('YAML', () => {
+  it('is read as what it says: merged, and every digit', () => {
+    const text = 'base: &base { a: 1, b: 2 }\nown: { <<: *base, b: 12.50 }\nbig: 9007199254740993\nhex: 0x1f\nlarge: 1e+30\n'
+    expect(writeJson(fromYaml(text))).toBe('{"base":{"a":1,"b":2},"own":{"a":1,"b":12.50},"big":9007199254740993,"hex":31,"large":1e+30}')
+  })
+
+  it.each([
+    'url: !env URL',
+    'n: .inf',
+    'n: -.inf',
+    'n: .nan',
+    'n: 0x20000000000001',
+    'n: +9007199254740993',
+    'b: !!binary aGk=',
+    's: !!set { a }',
+    'a: [',
+  ])('is refused with its line where it would become another value: %s', (wrong) => {
+    expect(() => fromYaml(`set: shop\n${wrong}\n`)).toThrow(/line [23]/)
+  })
+})
+
+describe('what was done', () => {
+  it.each([
+    ['table', '', 'x is paused'],
+    ['json', '{"id":"pl_1","status":"paused"}\n', ''],
+    ['yaml', '---\nid: pl_1\nstatus: paused\n', ''],
+  ] as const)('is a sentence for people, and a value for programs: %s', (format, out, said) => {
+    let [text, note] = ['', '']
+    const { done } = createOutput(
+      format,
+      (each) => (text += each),
+      (each) => (note += each),
+    )
+    done({ id: 'pl_1', status: 'paused' }, 'x is paused')
+    expect([text, note]).toEqual([out, said])
+  })
+})
+
+describe('JSON for programs', () => {
+  it.each(['json', 'ndjson'] as const)('can be shown on a terminal too: %s', (format) => {
+    let text = ''
+    const out = createOutput(
+      format,
+      (each) => (text += each),
+      () => {},
+    )
+    const value = { 'a\u009b': '\u009b2J\u007f\u2028\n' }
+    out.one(value)
+    out.many([value], {})
+    out.next(value, () => '')
+    expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u2028]/u)
+    expect(JSON.parse(text.slice(text.lastIndexOf('\n', text.length - 2)))).toEqual(value)
   })
 })
 

@@ -1,5 +1,5 @@
 /** What a command prints: a table for people, or JSON, YAML or lines of JSON for programs. */
-import { parse, stringify, type ScalarTag } from 'yaml'
+import { LineCounter, parseDocument, stringify, visit, type ScalarTag } from 'yaml'
 import { ExactNumber, parseAsWritten, writeJson } from '../../typescript/src/index.ts'
 
 export const FORMATS = ['table', 'json', 'yaml', 'ndjson'] as const
@@ -15,6 +15,8 @@ export type Output = {
   many<T extends object>(items: readonly T[], columns: Columns<T>, none?: string): void
   /** One of a stream of things, as it comes: a line, or a document of YAML. */
   next<T extends object>(item: T, line: (item: T) => string): void
+  /** What was done: the text for people, the value for programs. */
+  done(value: object, text: string): void
   /** Said to people, beside what is printed. */
   note(text: string): void
 }
@@ -32,8 +34,31 @@ const EXACT: ScalarTag = {
 /** As YAML, numbers with all their digits. */
 export const toYaml = (value: unknown): string => stringify(value, { customTags: (tags) => [...tags, EXACT], lineWidth: 0 })
 
-/** A document of YAML, of which JSON is a part; numbers as `parseAsWritten` has them. Throws a YAMLParseError that names the line. */
-export const fromYaml = (text: string): unknown => parse(text, { prettyErrors: true, customTags: (tags) => [EXACT, ...tags] })
+/**
+ * A document of YAML, of which JSON is a part; numbers as `parseAsWritten` has them. Throws an Error that names the line of what is no YAML, and
+ * of what has no such value: tags that are not known here, and numbers that lose digits.
+ */
+export function fromYaml(text: string): unknown {
+  const lineCounter = new LineCounter()
+  const document = parseDocument(text, {
+    prettyErrors: true,
+    merge: true,
+    // With them, !!binary would be a Buffer.
+    resolveKnownTags: false,
+    customTags: (tags) => [EXACT, ...tags],
+    lineCounter,
+  })
+  const [wrong] = [...document.errors, ...document.warnings]
+  if (wrong) throw wrong
+  visit(document, {
+    Scalar(_key, { value, source = '', range }) {
+      if (typeof value !== 'number' || EXACT.test?.test(source)) return
+      if (Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))) return
+      throw new Error(`line ${lineCounter.linePos(range?.[0] ?? 0).line}: ${source} is not a number of JSON`)
+    },
+  })
+  return document.toJS()
+}
 
 const CONTROLS = /[\p{Cc}\u2028\u2029]/gu
 
@@ -43,6 +68,9 @@ const escaped = (control: string): string =>
 
 /** What a SmartModule or a record says must not steer the terminal. */
 export const plain = (text: string): string => text.replaceAll(CONTROLS, escaped)
+
+/** JSON of several lines, whose own line ends stay. JSON writes those below U+0020 as escapes, and no others. */
+const safe = (json: string): string => json.replaceAll(/[\u007f-\u009f\u2028\u2029]/g, escaped)
 
 const cell = (value: unknown): string => {
   if (value === null || value === undefined) return '-'
@@ -63,19 +91,23 @@ function table(rows: string[][]): string {
 
 export function createOutput(format: Format, write: (text: string) => void, note: (text: string) => void): Output {
   const line = (text: string) => write(`${text}\n`)
+  function next<T extends object>(item: T, text: (item: T) => string): void {
+    if (format === 'yaml') write(`---\n${toYaml(item)}`)
+    else line(format === 'table' ? plain(text(item)) : safe(writeJson(item)))
+  }
   return {
     format,
     note,
     one(value) {
-      if (format === 'json') line(writeJson(value, 2))
+      if (format === 'json') line(safe(writeJson(value, 2)))
       else if (format === 'yaml') write(toYaml(value))
-      else if (format === 'ndjson') line(writeJson(value))
+      else if (format === 'ndjson') line(safe(writeJson(value)))
       else line(table(Object.entries(value).map(([name, each]) => [name, cell(each)])))
     },
     many(items, columns, none) {
-      if (format === 'json') line(writeJson(items, 2))
+      if (format === 'json') line(safe(writeJson(items, 2)))
       else if (format === 'yaml') write(toYaml(items))
-      else if (format === 'ndjson') for (const item of items) line(writeJson(item))
+      else if (format === 'ndjson') for (const item of items) line(safe(writeJson(item)))
       else if (items.length === 0 && none !== undefined) note(none)
       else {
         const titles = Object.keys(columns)
@@ -84,9 +116,10 @@ export function createOutput(format: Format, write: (text: string) => void, note
         )
       }
     },
-    next(item, text) {
-      if (format === 'yaml') write(`---\n${toYaml(item)}`)
-      else line(format === 'table' ? plain(text(item)) : writeJson(item))
+    next,
+    done(value, text) {
+      if (format === 'table') note(text)
+      else next(value, () => text)
     },
   }
 }
