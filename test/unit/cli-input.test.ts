@@ -24,6 +24,15 @@ describe('lines of JSON', () => {
     expect(await read('', bytesAtOnce)).toEqual([])
   })
 
+  it('may begin with a byte order mark, which is no part of them', async () => {
+    for (const bytesAtOnce of [1, 100])
+      expect(await read('\uFEFF{"n":1}\n{"n":2}', bytesAtOnce)).toEqual([
+        { json: '{"n":1}', line: 1 },
+        { json: '{"n":2}', line: 2 },
+      ])
+    await expect(read('{"n":1}\n\uFEFF{"n":2}', 100)).rejects.toThrow('line 2 is not JSON')
+  })
+
   it('that are none are named', async () => {
     await expect(read('{"n":1}\n\n{"n":\n', 5)).rejects.toThrow('line 3 is not JSON')
   })

@@ -11,8 +11,13 @@ export type InputLine = { json: string; line: number }
 async function* linesIn(input: NodeJS.ReadableStream): AsyncGenerator<string, void, void> {
   const decoder = new StringDecoder('utf8')
   let rest = ''
+  let isFirst = true
   for await (const part of input) {
-    const lines = decoder.write(part).split('\n')
+    let text = decoder.write(part)
+    // Editors of Windows put a byte order mark in front.
+    if (isFirst) text = text.replace(/^\uFEFF/, '')
+    if (text !== '') isFirst = false
+    const lines = text.split('\n')
     lines[0] = rest + lines[0]!
     rest = lines.pop()!
     for (const line of lines) yield line.endsWith('\r') ? line.slice(0, -1) : line

@@ -1,8 +1,11 @@
 /** Trials: a source that is not deployed, run over records. */
-import type { Command } from 'commander'
+import { basename } from 'node:path'
+import { Readable } from 'node:stream'
+import { Option, type Command } from 'commander'
 import { z } from 'zod'
 import { ExactNumber, parseAsWritten, parseJson, writeJson, type Client, type ModuleTest } from '../../typescript/src/index.ts'
-import { idOf, type Context } from './context.ts'
+import { collect, idOf, type Context } from './context.ts'
+import { jsonLines } from './input-lines.ts'
 import { Differs, integer, Misused } from './outcome.ts'
 import type { Columns } from './output.ts'
 import { readable } from './samples.ts'
@@ -19,6 +22,28 @@ export const recordOptions = (command: Command): Command =>
     .option('--stream <name>', 'take the newest records of this stream')
     .option('--last <n>', 'of the stream', integer(1), 10)
     .option('--records <file>', 'take these: lines of JSON')
+
+type Formats = Pick<Trial['processors'][number], 'input_format' | 'output_format'>
+/** What the values that go into a source and come out of it are. */
+export type FormatOptions = { inputFormat?: Formats['input_format']; outputFormat?: Formats['output_format']; name?: string }
+
+const FORMATS = ['json', 'text', 'bytes']
+/** The options by which a source's formats are chosen. */
+export const formatOptions = (command: Command): Command =>
+  command
+    .addOption(new Option('--input-format <format>', 'of values that go in (as deployed, else json)').choices(FORMATS))
+    .addOption(new Option('--output-format <format>', 'of values that come out (as deployed, else json)').choices(FORMATS))
+    .option('--name <name>', 'of the SmartModule (by the file’s name)')
+
+/** The formats that are asked for, else those of the deployed SmartModule of this name, if there is one. */
+export async function formatsOf({ dps }: Context, file: string, given: FormatOptions): Promise<Formats> {
+  const { inputFormat, outputFormat, name = basename(file, '.ts') } = given
+  const asked = { ...(inputFormat ? { input_format: inputFormat } : {}), ...(outputFormat ? { output_format: outputFormat } : {}) }
+  if (inputFormat && outputFormat) return asked
+  const deployed = (await dps.smartmodules.list({ name })).modules.find((each) => each.name === name)
+  const { input_format, output_format } = (deployed ? (await dps.smartmodules.get(deployed.id)).config : {}) as Formats
+  return { ...(input_format ? { input_format } : {}), ...(output_format ? { output_format } : {}), ...asked }
+}
 
 /** Throws Misused where the file can't be read. */
 export const sourceOf = async (file: string) => ({
@@ -42,8 +67,10 @@ export async function recordsOf(
 ): Promise<Pick<Trial, 'records' | 'stream_id' | 'limit'>> {
   if ((stream === undefined) === (records === undefined)) throw new Misused('either --stream or --records is needed')
   if (stream !== undefined) return { stream_id: await idOf(context, 'stream', stream), limit: last }
-  const lines = (await readable(records ?? '', '--records')).toString('utf8').split('\n')
-  return { records: lines.filter((line) => line.trim() !== '').map((line) => ({ value: parseAsWritten(line) })) }
+  const lines = await collect(jsonLines(Readable.from([await readable(records ?? '', '--records')]))).catch((error: unknown) => {
+    throw error instanceof Misused ? new Misused(`${records}: ${error.message}`) : error
+  })
+  return { records: lines.map(({ json }) => ({ value: parseAsWritten(json) })) }
 }
 
 const valueOf = ({ value }: Trace['input']): string => writeJson((value as { json?: unknown } | null)?.json ?? value)
@@ -80,10 +107,11 @@ export async function faultsOf(
   { dps }: Context,
   source: Trial['processors'][number]['source'],
   samples: readonly ModuleTest[],
+  formats: Formats = {},
 ): Promise<Fault[]> {
   const faults: Fault[] = []
   for (const [index, { title, config = {}, records, out, failures = [] }] of samples.entries()) {
-    const traces = (await dps.smartmodules.test({ processors: [{ source, config }], records })).records
+    const traces = (await dps.smartmodules.test({ processors: [{ source, ...formats, config }], records })).records
     const compare = (what: Fault['what'], made: string[], expected: string[]) => {
       for (let at = 0; at < Math.max(made.length, expected.length); at++)
         if (made[at] !== expected[at])

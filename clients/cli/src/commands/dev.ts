@@ -5,9 +5,21 @@ import type { Command } from 'commander'
 import { contextOf, type Context, type Io } from '../context.ts'
 import { ofSource, outcomeOf, textOf } from '../outcome.ts'
 import { samplesAt } from '../samples.ts'
-import { configOf, faultsOf, recordOptions, recordsOf, resultOf, sourceOf, type RecordOptions, type Trial } from '../trials.ts'
+import {
+  configOf,
+  faultsOf,
+  formatOptions,
+  formatsOf,
+  recordOptions,
+  recordsOf,
+  resultOf,
+  sourceOf,
+  type FormatOptions,
+  type RecordOptions,
+  type Trial,
+} from '../trials.ts'
 
-type Options = RecordOptions & { config: string; name?: string; samples?: string }
+type Options = RecordOptions & FormatOptions & { config: string; samples?: string }
 type Wish = 'saved' | 'run' | 'deploy' | 'quit'
 
 /** As terminals send them. */
@@ -86,17 +98,17 @@ export function addDevCommand(program: Command, io: Io): void {
     return new Map(traces.map((trace) => [`${trace.partition}:${trace.offset}`, { in: trace.input.value, result: resultOf(trace) }]))
   }
 
-  recordOptions(program.command('dev <source>'))
+  formatOptions(recordOptions(program.command('dev <source>')))
     .description('run a SmartModule’s source over records whenever it is saved, and show what changed; d deploys, r runs again, q quits')
     .option('--config <json>', 'of the step', '{}')
-    .option('--name <name>', 'of the SmartModule (by the file’s name)')
     .option('--samples <file>', 'run and deployed with it: records and what comes out of them, or a folder of such files')
-    .action(async (given: string, { config: text, name: named, samples, ...chosen }: Options, command: Command) => {
+    .action(async (given: string, { config: text, samples, ...chosen }: Options, command: Command) => {
       const context = contextOf(io, command)
       const { dps, out } = context
       const file = resolve(given)
-      const name = named ?? basename(file, '.ts')
+      const name = chosen.name ?? basename(file, '.ts')
       const config = configOf(text)
+      const formats = await formatsOf(context, file, chosen)
       const newest = await recordsOf(context, chosen)
       let records: Awaited<ReturnType<typeof recordsOf>> & Pick<Trial, 'from'> = newest
       let code: string | undefined
@@ -109,7 +121,7 @@ export function addDevCommand(program: Command, io: Io): void {
       async function run(): Promise<void> {
         const source = await sourceOf(file)
         code = source.code
-        const results = await ofSource(given, resultsOf(context, { source, config }, records))
+        const results = await ofSource(given, resultsOf(context, { source, ...formats, config }, records))
         keep(results)
         let changed = 0
         for (const [record, { in: input, result }] of results) {
@@ -127,7 +139,7 @@ export function addDevCommand(program: Command, io: Io): void {
         beforeName = 'in the run before'
         if (samples === undefined) return
         const kept = await samplesAt(samples, '--samples')
-        const faults = await ofSource(given, faultsOf(context, source, kept))
+        const faults = await ofSource(given, faultsOf(context, source, kept, formats))
         for (const { sample, what, expected, made } of faults) io.note(`sample ${sample}: ${what} should be ${expected}, and is ${made}`)
         if (faults.length === 0) io.note(`${kept.length} ${kept.length === 1 ? 'sample passes' : 'samples pass'}`)
       }
