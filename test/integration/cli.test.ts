@@ -347,6 +347,7 @@ describe('dps with records', () => {
     expect(json(await dps(['dlq', 'list', pipeline, '--status', 'redriven', '-o', 'json']))).toEqual([])
     expect((await dps(['pause', pipeline])).err).toContain('is paus')
     await waitForStatus(client, pipeline, 'paused')
+    expect(json(await dps(['pause', pipeline, '-o', 'json']))).toEqual({ id: pipeline, status: 'paused' })
     expect(json<{ pipelines: object[] }>(await dps(['overview', '-o', 'json'])).pipelines).toContainEqual(
       expect.objectContaining({ id: pipeline, status: 'paused', lag: 0 }),
     )
@@ -389,7 +390,10 @@ describe('dps with records', () => {
     expect((await dps(['produce', stream.id, 'twice.csv'])).err).toContain('"name" twice')
     const name = unique('secret')
     expect((await dps(['secret', 'set', name], { stdin: 'hidden\n' })).code).toBe(0)
-    expect((await dps(['secret', 'set', name], { stdin: 'other\n' })).code).toBe(0)
+    const again = await dps(['secret', 'set', name, '-o', 'json'], { stdin: 'other\n' })
+    expect(json(again)).toEqual({ id: expect.stringMatching(/^sec_/), name })
+    expect(json(await dps(['delete', 'secret', name, '-o', 'json']))).toEqual({ kind: 'secrets', name, deleted: true })
+    expect((await dps(['secret', 'set', name], { stdin: 'third\n' })).code).toBe(0)
     expect((await dps(['get', 'secret', name])).out).not.toContain('other')
     await write(client, stream.id, [{ name: 'x', city: 'y' }])
   })

@@ -1,4 +1,4 @@
-/** `dps login`: which profile it writes. */
+/** `dps login`: which profile it writes, and how it takes the secret. */
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
@@ -8,7 +8,9 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { expect, it } from 'vitest'
 import { readProfiles } from '../../clients/cli/src/profiles.ts'
+import { Interrupted } from '../../clients/cli/src/outcome.ts'
 import { runProgram } from '../../clients/cli/src/program.ts'
+import { secretFrom } from '../../clients/cli/src/secret-input.ts'
 
 it('dps login writes the profile of --name, else of --profile, else default, and no other', async () => {
   const server = createServer((request, response) =>
@@ -58,4 +60,44 @@ it('dps login is told soon that a service does not answer', async () => {
     server.closeAllConnections()
     server.close()
   }
+})
+
+/** A terminal that says whether it shows what is typed. */
+const terminal = () => {
+  const modes: boolean[] = []
+  return { modes, stdin: Object.assign(new PassThrough(), { setRawMode: (isRaw: boolean) => modes.push(isRaw) }) }
+}
+
+it('takes a secret at a terminal without showing it, and leaves the terminal as it was', async () => {
+  const { signal } = new AbortController()
+  const typed = async (keys: string[], more: { isOneLine?: boolean; isEnded?: boolean } = {}) => {
+    const { modes, stdin } = terminal()
+    const said: string[] = []
+    const io = { env: {}, stdin, isTerminal: true, write: () => {}, note: () => {}, prompt: (text: string) => said.push(text), signal }
+    const read = secretFrom(io, 'the secret of k', more)
+    for (const each of keys) stdin.write(each)
+    if (more.isEnded) stdin.end()
+    const found = await read.catch((error: unknown) => error)
+    expect(modes).toEqual([true, false])
+    return [found, said.join()]
+  }
+  expect(await typed(['pä', 'ß\u007fs', '\r'], { isOneLine: true })).toEqual([
+    'päs',
+    'the secret of k, which is not shown, and then Enter:',
+  ])
+  expect(await typed(['line 1\rline 2\r\u0004'])).toEqual(['line 1\nline 2\n', 'the secret of k, which is not shown, and then Ctrl-D:'])
+  expect((await typed(['abc'], { isEnded: true }))[0]).toBe('abc')
+  expect((await typed(['abc\u0003']))[0]).toBeInstanceOf(Interrupted)
+})
+
+it('dps login -o json asks for the secret all the same, and ends with Ctrl-C', async () => {
+  const { modes, stdin } = terminal()
+  const said: string[] = []
+  const { signal } = new AbortController()
+  const io = { env: {}, stdin, isTerminal: true, write: () => {}, note: (text: string) => said.push(text), signal }
+  const ended = runProgram(['login', 'http://127.0.0.1:2', '--key', 'k', '-o', 'json'], io)
+  stdin.write('abc\u0003')
+  expect(await ended).toBe(130)
+  expect(said).toEqual(['the secret of k, which is not shown, and then Enter:'])
+  expect(modes).toEqual([true, false])
 })

@@ -13,6 +13,8 @@ export type Io = {
   isTerminal: boolean
   write(text: string): void
   note(text: string): void
+  /** Asks for input, where that is said also when notes are not; else `note` does. */
+  prompt?(text: string): void
   /** Aborted by Ctrl-C. */
   signal: AbortSignal
 }

@@ -8,6 +8,9 @@ export const EXIT = { done: 0, differs: 1, refused: 2, away: 3, interrupted: 130
 /** The command did what it was asked, and what it found is no success: a difference, a failed job. */
 export class Differs extends Error {}
 
+/** Ctrl-C, where the terminal gives it as a key. */
+export class Interrupted extends Error {}
+
 /** The command line itself is wrong. */
 export class Misused extends Error {}
 

@@ -11,7 +11,7 @@ import { addProfileCommands } from './commands/profiles.ts'
 import { addRecordCommands } from './commands/records.ts'
 import { addResourceCommands } from './commands/resources.ts'
 import { outputOption, profileOption, type Io } from './context.ts'
-import { EXIT, Misused, outcomeOf, textOf } from './outcome.ts'
+import { EXIT, Interrupted, Misused, outcomeOf, textOf } from './outcome.ts'
 
 const VERSION = '0.1.0'
 
@@ -51,12 +51,12 @@ export async function runProgram(args: readonly string[], io: Io): Promise<numbe
   // Before the options are known, because they may be what is wrong.
   const isJson = /(?:^|\n)(?:-o|--output)\n?=?json(?:\n|$)/.test(args.join('\n'))
   // With `-o json` an error is all that is said beside the result.
-  const program = openProgram(isJson ? { ...io, note: () => {} } : io)
+  const program = openProgram(isJson ? { ...io, note: () => {}, prompt: io.note } : io)
   try {
     await program.parseAsync([...args], { from: 'user' })
     return io.signal.aborted ? EXIT.interrupted : EXIT.done
   } catch (error) {
-    if (io.signal.aborted) return EXIT.interrupted
+    if (io.signal.aborted || error instanceof Interrupted) return EXIT.interrupted
     // Help and versions end with 0.
     if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done
     const { exit, told } = outcomeOf(error instanceof CommanderError ? new Misused(wrongUse(error)) : error)

@@ -106,7 +106,7 @@ export function addDeadLetterCommands(program: Command, io: Io): void {
         dry_run: dryRun,
         ...(ids ? { ids } : {}),
       })
-      if (!dryRun && !('id' in job)) io.note('there are no pending dead letters: nothing is sent again')
+      if (!dryRun && !('id' in job)) context.out.done(job, 'there are no pending dead letters: nothing is sent again')
       else if (wait && 'id' in job) await waitFor(context, job.id)
       else context.out.one(job)
     })

@@ -1,35 +1,45 @@
 /** SmartModules: a source is compiled, tried on real records, tested, and deployed. Secrets are set from standard input. */
 import { basename } from 'node:path'
-import { text } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import { contextOf, type Io } from '../context.ts'
 import { Differs, Misused, ofSource } from '../outcome.ts'
 import { samplesAt } from '../samples.ts'
-import { configOf, faultsOf, recordOptions, recordsOf, showTraces, sourceOf, type RecordOptions } from '../trials.ts'
+import { secretFrom } from '../secret-input.ts'
+import {
+  configOf,
+  faultsOf,
+  formatOptions,
+  formatsOf,
+  recordOptions,
+  recordsOf,
+  showTraces,
+  sourceOf,
+  type FormatOptions,
+  type RecordOptions,
+} from '../trials.ts'
 
-type TryOptions = RecordOptions & { config: string }
+type TryOptions = RecordOptions & FormatOptions & { config: string }
 type DeployOptions = { name?: string; samples?: string; description?: string }
 
 export function addModuleCommands(program: Command, io: Io): void {
-  recordOptions(program.command('try <source>'))
+  formatOptions(recordOptions(program.command('try <source>')))
     .description('run a SmartModule’s source over records, without deploying it; fails where a record fails')
     .option('--config <json>', 'of the step', '{}')
     .action(async (file: string, { config, ...records }: TryOptions, command: Command) => {
       const context = contextOf(io, command)
-      const processors = [{ source: await sourceOf(file), config: configOf(config) }]
+      const processors = [{ source: await sourceOf(file), ...(await formatsOf(context, file, records)), config: configOf(config) }]
       const chosen = await recordsOf(context, records)
       const answer = await ofSource(file, context.dps.smartmodules.test({ processors, ...chosen }))
       showTraces(context, answer.records)
     })
-  program
-    .command('test <source>')
+  formatOptions(program.command('test <source>'))
     .description('run a SmartModule’s samples, without deploying it; fails where one comes out differently')
     .requiredOption('--samples <file>', 'records and what comes out of them, or a folder of such files')
-    .action(async (file: string, { samples }: { samples: string }, command: Command) => {
+    .action(async (file: string, { samples, ...chosen }: FormatOptions & { samples: string }, command: Command) => {
       const context = contextOf(io, command)
       const given = await samplesAt(samples, '--samples')
-      const faults = await ofSource(file, faultsOf(context, await sourceOf(file), given))
-      if (faults.length === 0) return io.note(`${given.length} ${given.length === 1 ? 'sample passes' : 'samples pass'}`)
+      const faults = await ofSource(file, faultsOf(context, await sourceOf(file), given, await formatsOf(context, file, chosen)))
+      if (faults.length === 0) return context.out.many([], {}, `${given.length} ${given.length === 1 ? 'sample passes' : 'samples pass'}`)
       context.out.many(faults, {
         sample: (fault) => fault.sample,
         what: (fault) => fault.what,
@@ -76,11 +86,10 @@ export function addModuleCommands(program: Command, io: Io): void {
     .description('create or replace a secret by what comes on standard input')
     .action(async (name: string, _options: object, command: Command) => {
       const context = contextOf(io, command)
-      const value = (await text(io.stdin)).replace(/\r?\n$/, '')
+      const value = (await secretFrom(io, `the value of ${name}`)).replace(/\r?\n$/, '')
       if (value === '') throw new Misused('the value is missing: pass it on standard input')
       const known = (await context.dps.secrets.list({ name })).secrets.find((each) => each.name === name)
-      if (known) await context.dps.secrets.update(known.id, { value })
-      else await context.dps.secrets.create({ name, value })
-      io.note(`the secret ${name} is set`)
+      const { id } = known ? await context.dps.secrets.update(known.id, { value }) : await context.dps.secrets.create({ name, value })
+      context.out.done({ id, name }, `the secret ${name} is set`)
     })
 }

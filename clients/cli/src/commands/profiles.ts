@@ -1,10 +1,10 @@
 /** `dps login` and `dps profile`: where the service is, and with which key. */
-import { text } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import { createClient } from '../../../typescript/src/index.ts'
 import { outputOf, type GlobalOptions, type Io } from '../context.ts'
 import { Misused } from '../outcome.ts'
 import { readProfiles, saveProfiles } from '../profiles.ts'
+import { secretFrom } from '../secret-input.ts'
 
 type LoginOptions = { key?: string; name?: string }
 
@@ -18,14 +18,13 @@ export function addProfileCommands(program: Command, io: Io): void {
       // With --profile another profile than the named one would be overwritten.
       const name = given ?? command.optsWithGlobals<GlobalOptions>().profile ?? 'default'
       if (!key) throw new Misused('--key or DPS_API_KEY is missing')
-      if (!io.env.DPS_API_SECRET && io.isTerminal) io.note('the secret, and then Ctrl-D:')
-      const secret = io.env.DPS_API_SECRET || (await text(io.stdin)).trim()
+      const secret = io.env.DPS_API_SECRET || (await secretFrom(io, `the secret of ${key}`, { isOneLine: true })).trim()
       if (secret === '') throw new Misused('the secret is missing: pass it on standard input, or in DPS_API_SECRET')
       const account = await createClient({ url, apiKey: key, apiSecret: secret, retriesMax: 2, signal: io.signal }).account.get()
       const known = readProfiles(io.env)
       const profiles = { ...known.profiles, [name]: { url, api_key: key, api_secret: secret } }
       saveProfiles(io.env, { current: name, profiles })
-      io.note(`logged in to ${url} as ${account.name} (profile ${name})`)
+      outputOf(io, command).done({ profile: name, url, account: account.name }, `logged in to ${url} as ${account.name} (profile ${name})`)
     })
 
   const profile = program.command('profile').description('the places that dps knows')

@@ -98,7 +98,7 @@ export function addResourceCommands(program: Command, io: Io): void {
       for (const each of given) {
         io.signal.throwIfAborted()
         await remove(context, each)
-        io.note(`${name}: ${each} is deleted`)
+        context.out.done({ kind: name, name: each, deleted: true }, `${name}: ${each} is deleted`)
       }
     })
   program
@@ -138,8 +138,9 @@ export function addResourceCommands(program: Command, io: Io): void {
         const context = contextOf(io, command)
         for (const each of given) {
           io.signal.throwIfAborted()
-          const { status } = await context.dps.pipelines[action](await idOf(context, 'pipeline', each))
-          io.note(`${each} is ${status}`)
+          const id = await idOf(context, 'pipeline', each)
+          const { status } = await context.dps.pipelines[action](id)
+          context.out.done({ id, ...(id === each ? {} : { name: each }), status }, `${each} is ${status}`)
         }
       })
   }
