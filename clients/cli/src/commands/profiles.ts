@@ -44,18 +44,20 @@ export function addProfileCommands(program: Command, io: Io): void {
   profile
     .command('use <name>')
     .description('use it from now on')
-    .action((name: string) => {
+    .action((name: string, _options: object, command: Command) => {
       const known = readProfiles(io.env)
       if (!known.profiles[name]) throw new Misused(`there is no profile ${name}`)
       saveProfiles(io.env, { ...known, current: name })
+      outputOf(io, command).done({ name, current: true }, `the profile ${name} is used from now on`)
     })
   profile
     .command('delete <name>')
     .description('forget it')
-    .action((name: string) => {
+    .action((name: string, _options: object, command: Command) => {
       const { current, profiles } = readProfiles(io.env)
       const { [name]: gone, ...rest } = profiles
       if (!gone) throw new Misused(`there is no profile ${name}`)
       saveProfiles(io.env, { profiles: rest, ...(current === undefined || current === name ? {} : { current }) })
+      outputOf(io, command).done({ name, deleted: true }, `the profile ${name} is forgotten`)
     })
 }
