@@ -75,6 +75,28 @@ describe('a Parquet file', () => {
     ])
   })
 
+  it('rounds no number of many digits around its point, and none that is beyond a double', async () => {
+    expect(await readBack(['{"n":123456789.123456789012}', '{"n":1}'], undefined, 'n::VARCHAR, typeof(n)')).toEqual([
+      ['123456789.123456789012000000', 'DECIMAL(38,18)'],
+      ['1.000000000000000000', 'DECIMAL(38,18)'],
+    ])
+    expect(await readBack(['{"n":1e400}', '{"n": 1 }'], undefined, 'n, typeof(n)')).toEqual([
+      ['1e400', 'VARCHAR'],
+      ['1', 'VARCHAR'],
+    ])
+    expect(await readBack(['{"n":1e300}', '{"n":0.30000000000000004}'], undefined, 'n::VARCHAR')).toEqual([
+      ['1e+300'],
+      ['0.30000000000000004'],
+    ])
+    expect(await encode(rowsOf(['{"n":1}', '{"n":-1e400}']), { n: 'number' })).toMatchObject({
+      faults: [{ offset: 1n, code: 'wrong_type' }],
+    })
+  })
+
+  it('has a row for each record without a member', async () => {
+    expect(await readBack(['{}', '{}', '{}'], undefined, 'count(*)::VARCHAR')).toEqual([['3']])
+  })
+
   it('holds every decimal that fits, and refuses the others', async () => {
     const scaled = fc.record({ digits: fc.bigInt({ min: -(10n ** 12n) + 1n, max: 10n ** 12n - 1n }), scale: fc.constant(4) })
     const textOf = (digits: bigint, scale: number) => {

@@ -3,7 +3,7 @@
  * columns of their own types, without rounding. A value that its column can't hold is reported as a fault.
  */
 import type { ParquetWriteOptions } from 'hyparquet-writer'
-import { isRawJSON } from '../../model/exact-json.ts'
+import { isRawJSON, isSameJson } from '../../model/exact-json.ts'
 import { isTypeName } from '../../model/stream-schema.ts'
 import { daysOf, unitsOf } from '../../model/times.ts'
 
@@ -30,13 +30,12 @@ const NOT_FINITE = new Set(['NaN', 'Infinity', '-Infinity'])
 function asDouble(value: unknown): number | undefined {
   // As it is: its text would lose the sign of a zero.
   if (typeof value === 'number') return value
-  if (isRawJSON(value)) return Number(value.rawJSON)
+  if (isRawJSON(value)) return Number.isFinite(Number(value.rawJSON)) ? Number(value.rawJSON) : undefined
   return typeof value === 'string' && NOT_FINITE.has(value) ? Number(value) : undefined
 }
 
-/** Whether a double prints the number as it was written, so that nothing is lost. */
-const isDouble = (value: unknown): boolean =>
-  typeof value === 'number' || (isRawJSON(value) && String(Number(value.rawJSON)) === value.rawJSON.replace(/\.?0+$/, ''))
+/** Whether a double prints the number that was written, so that nothing is lost. */
+const isDouble = (value: unknown): boolean => typeof value === 'number' || (isRawJSON(value) && isSameJson(Number(value.rawJSON), value))
 
 function asBytes(value: unknown): Uint8Array | undefined {
   if (typeof value !== 'string') return undefined

@@ -10,8 +10,11 @@ type Source = { document: Document; offset: bigint }
 /** A Parquet file, or the rows that don’t fit its columns. */
 export type Encoded = { file: Uint8Array } | { faults: RefusedRecord[] }
 
-/** A number this long may not fit a double. Only then are numbers parsed exactly, which costs a call per value. */
-const LONG_NUMBER = /\d{16}/
+/**
+ * A number of so many digits, or with an exponent of three, may not fit a double. Only then are numbers parsed exactly, which costs a call
+ * per value.
+ */
+const LONG_NUMBER = /\d[\d.]{15}|\d[eE][+-]?\d{3,}(?=[\s,\]}]|$)/
 
 function documentsOf(rows: readonly Rows[], faults: RefusedRecord[]): Source[] {
   const documents: Source[] = []
@@ -40,6 +43,8 @@ export function encodeParquet(rows: readonly Rows[], fields: Readonly<Record<str
   const documents = documentsOf(rows, faults)
   const names = new Set(Object.keys(fields ?? {}))
   for (const { document } of documents) for (const name of Object.keys(document)) names.add(name)
+  // Without a column a file has no rows.
+  if (names.size === 0) names.add('value')
   const columns = [...names].map((name) => {
     const type = fields && Object.hasOwn(fields, name) ? fields[name] : undefined
     // A member may have the name of an inherited property, such as `toString`.
