@@ -21,6 +21,8 @@ const Position = z.object({
 type Position = z.infer<typeof Position>
 
 const ANSWER_BYTES_MAX = 32 << 20
+/** What services answer for the page behind the last one. */
+const NO_PAGE = new Set([400, 404, 416])
 const BACKOFF_MS = 1000
 const BACKOFF_MAX_MS = 60_000
 
@@ -36,7 +38,8 @@ export async function openHttpSource(config: HttpSourceConfig, context: Connecto
     return url.toString()
   }
 
-  async function poll(position: Position, signal: AbortSignal) {
+  /** `isAhead`: the page may not be there yet. */
+  async function poll(position: Position, signal: AbortSignal, isAhead = false) {
     const conditions =
       paging.kind === 'whole'
         ? {
@@ -50,6 +53,10 @@ export async function openHttpSource(config: HttpSourceConfig, context: Connecto
       signal,
     )
     if (answer.status === 304) return { records: [], document: undefined, answer }
+    if (isAhead && NO_PAGE.has(answer.status)) {
+      await answer.body?.cancel()
+      return { records: [], document: undefined, answer }
+    }
     if (answer.status >= 400 && answer.status < 500 && ![408, 409, 425, 429].includes(answer.status))
       throw new ConfigRefused(`the web service answered ${answer.status}`)
     if (!answer.ok) throw new Error(`the web service answered ${answer.status}`)
@@ -102,7 +109,7 @@ export async function openHttpSource(config: HttpSourceConfig, context: Connecto
           position = next
           // A page without new records may be full: the next page exists once it has records.
           if (paging.kind === 'page' && polled.records.length > 0 && fresh.length === 0) {
-            const following = await poll({ page: (position.page ?? paging.first) + 1 }, signal)
+            const following = await poll({ page: (position.page ?? paging.first) + 1 }, signal, true)
             // Records that arrived meanwhile went to this page first, so it is requested once more before moving on.
             const again = following.records.length > 0 ? await poll(position, signal) : undefined
             if (again && again.records.length === (position.behind ?? 0)) {
