@@ -14,10 +14,16 @@ const DEFAULT_PORT = 6379
 const FINAL =
   /^(WRONGPASS|NOAUTH|NOPERM|WRONGTYPE|MOVED|CROSSSLOT|ERR (AUTH|invalid password|invalid DB index|DB index is out of range|unknown command))|\b(WRONGTYPE|ACL failure|can't run this command)\b/
 
+/** Answers of a server that is not the primary now: its name may mean another one by the time of the next try. */
+const ELSEWHERE = /\b(READONLY|LOADING|MASTERDOWN)\b/
+
 const messageOf = (error: unknown): string => reasonOf(error)
 
 /** Whether Redis replied with an error: the connection can still be used for the next command. */
 export const isAnswer = (error: unknown): error is Error => error instanceof Error && error.name === 'ReplyError'
+
+/** Whether the connection is of no use for another try: it is closed, or leads to a server that can't help. */
+export const isSpent = (error: unknown): boolean => !isAnswer(error) || ELSEWHERE.test(error.message)
 
 /** The error to throw: ConfigRefused if permanent, else an Error; never the driver's own, which carries the command's arguments. */
 export function failureOf(error: unknown, context: ConnectorContext): Error {
@@ -40,7 +46,7 @@ export async function answerOf<T>(client: Redis, asked: Promise<T>, signal: Abor
   try {
     return await Promise.race([asked, ended])
   } catch (error) {
-    if (!isAnswer(error)) client.disconnect()
+    if (isSpent(error)) client.disconnect()
     throw error
   } finally {
     clearTimeout(timer)

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import type { Delivery, OpenSink, Rows, Written } from '../sink.ts'
 import { chunksOf, type Chunk } from './chunks.ts'
-import { answerOf, connectRedis, failureOf, isAnswer } from './connection.ts'
+import { answerOf, connectRedis, failureOf, isSpent } from './connection.ts'
 import type { RedisSinkConfig } from './connector.ts'
 import {
   APPEND_SCRIPT,
@@ -45,7 +45,7 @@ export async function openRedisSink(config: RedisSinkConfig, context: ConnectorC
       return await answerOf(client, command(client), signal)
     } catch (error) {
       // The connection is closed, but the driver calls it ready until the server has closed it too.
-      if (!isAnswer(error)) forget(opening)
+      if (isSpent(error)) forget(opening)
       throw error
     }
   }
