@@ -76,7 +76,9 @@ function restoreMaps(protobuf: Protobuf, space: NamespaceBase): void {
       const { key, value } = entry.fields
       if (!key || !value) continue
       each.remove(field)
-      each.add(new protobuf.MapField(field.name, field.id, key.type, value.type))
+      const map = new protobuf.MapField(field.name, field.id, key.type, value.type)
+      each.add(map)
+      map.resolve()
       each.remove(entry)
     }
   }
