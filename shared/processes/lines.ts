@@ -22,18 +22,20 @@ export type LinesOptions<In> = {
   /** Most bytes that are accepted within any second. */
   bytesPerSecondMax: number
   now: () => number
+  /** Whether the other side is known to read: if so, what waits for it may be more than usual. False where left out. */
+  isReading?(): boolean
   onValue(value: In): void
   /** The other side sent something that is too long, too much, or not of the schema. The pipe is closed. */
   onBroken(reason: string): void
 }
 
 const NEW_LINE = 0x0a
-/** What may wait for the other side to read it. */
+/** What may wait for the other side to read it, unless it is known to read. */
 const UNREAD_BYTES_MAX = 256 << 20
 
 /** Reads and writes lines on the pipe until it closes. */
 export function openLines<In, Out>(options: LinesOptions<In>): Lines<Out> {
-  const { pipe, schema, lineBytesMax, bytesPerSecondMax, now, onValue, onBroken } = options
+  const { pipe, schema, lineBytesMax, bytesPerSecondMax, now, isReading, onValue, onBroken } = options
   let parts: Buffer[] = []
   let waiting = 0
   let second = { at: 0, bytes: 0 }
@@ -90,7 +92,7 @@ export function openLines<In, Out>(options: LinesOptions<In>): Lines<Out> {
     send(value) {
       if (closed || !pipe.writable) return
       pipe.write(`${JSON.stringify(value)}\n`)
-      if (pipe.writableLength > UNREAD_BYTES_MAX) giveUp('it does not read what it is sent')
+      if (pipe.writableLength > UNREAD_BYTES_MAX && isReading?.() !== true) giveUp('it does not read what it is sent')
     },
     flushed: () => new Promise((resolve) => (closed || !pipe.writable ? resolve() : pipe.write('', () => resolve()))),
     close,

@@ -23,14 +23,30 @@ export function createDefinitions(send: (value: FromRunner) => void) {
   const waiting = new Map<number, (value: string | null) => void>()
   /** Compiled once for all tasks, and dropped with the last chain that uses it. */
   const compiled = new Map<string, WeakRef<WebAssembly.Module>>()
+  /** Those that were asked for and have not come: tasks that start together wait for the same one. */
+  const compiling = new Map<string, Promise<WebAssembly.Module>>()
   let nextId = 1
+  let last: Promise<unknown> = Promise.resolve()
 
+  /** One thing at a time: an answer may have megabytes, and many would wait in the pipe. */
   function ask(need: Need): Promise<string | null> {
-    const id = nextId++
-    return new Promise((resolve) => {
-      waiting.set(id, resolve)
-      send({ ...need, id })
+    const answered = last.then(() => {
+      const id = nextId++
+      return new Promise<string | null>((resolve) => {
+        waiting.set(id, resolve)
+        send({ ...need, id })
+      })
     })
+    last = answered
+    return answered
+  }
+
+  async function compile(sha256: string): Promise<WebAssembly.Module> {
+    const binary = await ask({ type: 'need', sha256 })
+    if (binary === null) throw new Error(`the SmartModule ${sha256.slice(0, 12)} has not arrived yet`)
+    const module = await WebAssembly.compile(Buffer.from(binary, 'base64'))
+    compiled.set(sha256, new WeakRef(module))
+    return module
   }
 
   const definitions: Definitions = {
@@ -52,11 +68,12 @@ export function createDefinitions(send: (value: FromRunner) => void) {
     async smartModule(sha256) {
       const known = compiled.get(sha256)?.deref()
       if (known) return known
-      const binary = await ask({ type: 'need', sha256 })
-      if (binary === null) throw new Error(`the SmartModule ${sha256.slice(0, 12)} has not arrived yet`)
-      const module = await WebAssembly.compile(Buffer.from(binary, 'base64'))
-      compiled.set(sha256, new WeakRef(module))
-      return module
+      let made = compiling.get(sha256)
+      if (!made) {
+        made = compile(sha256).finally(() => compiling.delete(sha256))
+        compiling.set(sha256, made)
+      }
+      return made
     },
   }
   return {

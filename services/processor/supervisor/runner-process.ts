@@ -3,9 +3,10 @@ import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
-import { openLines } from '../../../shared/processes/lines.ts'
+import { openLines, type Lines } from '../../../shared/processes/lines.ts'
 import { startWatchedChild, type ChildEnd, type WatchedChildOptions } from '../../../shared/processes/watched-child.ts'
 import { NOTES_BYTES, readNotes, type Note } from '../channel/notes.ts'
+import { createAnswers } from './answers.ts'
 import { BEAT_MS, BEATS_MISSED_MAX, FromRunner, type Settings, type ToRunner } from '../channel/protocol.ts'
 
 export type RunnerEnd = ChildEnd & { notes: Note[] }
@@ -35,8 +36,8 @@ export type RunnerProcessOptions = Pick<WatchedChildOptions, 'env' | 'memoryByte
 
 const LINE_BYTES_MAX = 16 << 20
 const BYTES_PER_SECOND_MAX = 64 << 20
-/** Of binaries and revisions that it asks for; each answer may have megabytes. */
-const NEEDS_PER_SECOND_MAX = 200
+/** After so many missed beats it counts as one that may have stopped reading. */
+const BEATS_LATE = 3
 /** A busy machine may take long to start a process; its beats count only once it is ready. */
 const START_MAX_S = 60
 /** Below the ten seconds that an operator's stop waits before it kills. */
@@ -101,28 +102,30 @@ function start({ settings, env, memoryBytesMax, now, onReady, onValue }: RunnerP
   let ready = false
   let missed = 0
   let seconds = 0
-  let needs = 0
   let beat = { lanes: 0, stepped_back: 0 }
   let drainTimer: NodeJS.Timeout | undefined
-  const lines = openLines<FromRunner, ToRunner>({
+  const onBroken = (reason: string) => child.endFor(`protocol: ${reason}`)
+  const ask = createAnswers<Parameters<typeof onValue>[0]>({ answer: onValue, flushed: () => lines.flushed(), onFlood: onBroken })
+  const lines: Lines<ToRunner> = openLines<FromRunner, ToRunner>({
     pipe: child.pipe,
     schema: FromRunner,
     lineBytesMax: LINE_BYTES_MAX,
     bytesPerSecondMax: BYTES_PER_SECOND_MAX,
     now,
-    onBroken: (reason) => child.endFor(`protocol: ${reason}`),
+    // Large definitions may wait for one that is at work; one that beats reads them.
+    isReading: () => missed < BEATS_LATE,
+    onBroken,
     onValue(value) {
       missed = 0
       if (value.type === 'beat') beat = value
       else if (value.type === 'ready') {
         ready = true
         onReady()
-      } else if (!value.type.startsWith('need') || ++needs <= NEEDS_PER_SECOND_MAX) onValue(value)
-      else child.endFor(`protocol: more than ${NEEDS_PER_SECOND_MAX} requests within a second`)
+      } else if (value.type === 'need' || value.type === 'need_revision') ask(value)
+      else onValue(value)
     },
   })
   const beatTimer = setInterval(() => {
-    needs = 0
     if (!ready && ++seconds > START_MAX_S) child.fail(`it was not ready within ${START_MAX_S} s`)
     if (ready && ++missed > BEATS_MISSED_MAX) child.endFor(`silence for ${BEATS_MISSED_MAX} s`)
     lines.send({ type: 'beat' })
