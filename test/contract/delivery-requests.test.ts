@@ -69,6 +69,8 @@ describe('the operator’s endpoints', () => {
           expect((await listRevisions(trx, pipeline)).map(({ revision }) => revision)).toEqual([1, 2, 3, 4])
           expect((await listRevisions(trx, pipeline, Math.floor(2.5 * bytes))).map(({ revision }) => revision)).toEqual([3, 4])
           expect((await findRevision(trx, pipeline, 2))?.definition.revision).toBe(2)
+          const large = { ...newest!.definition, revision: 5, group_id: 'x'.repeat(12 << 20) }
+          await expect(insertRevision(trx, large)).rejects.toThrow('more than 12 MiB')
           await trx.rollback()
         })
         .catch((error: unknown) => {

@@ -99,6 +99,35 @@ describe('a publisher that stalls between reading and sending', () => {
   })
 })
 
+describe('a publisher', () => {
+  it('leaves out what the broker refuses as too large, and publishes what comes after it', async () => {
+    const publisher = startPublisher({ db, kafka, log: createLogger('test', 'silent') }, name, `${name}.publisher`)
+    // The topic takes the broker's default, 1 MiB.
+    await db('outbox').insert([
+      { key: 'pipeline/large', value: Buffer.alloc(2 << 20, 1) },
+      { key: 'pipeline/b', value: Buffer.from('small') },
+    ])
+    publisher.notify()
+    await eventually('the outbox is empty', async () => (await db('outbox')).length === 0)
+    await publisher.close()
+  })
+
+  it('ends what takes longer than a transaction may stand still', async () => {
+    let sends = 0
+    const slow = gated(async () => {
+      sends++
+      await sleep(4000)
+    })
+    const publisher = startPublisher({ db, kafka: slow, log: createLogger('test', 'silent') }, name, `${name}.publisher`)
+    await db('outbox').insert(Array.from({ length: 5 }, (_, n) => ({ key: `pipeline/slow-${n}`, value: Buffer.from('value') })))
+    publisher.notify()
+    await eventually('the outbox is empty', async () => (await db('outbox')).length === 0, 60_000)
+    // None was sent twice. The first may have been published alone.
+    expect(sends).toBe(5)
+    await publisher.close()
+  })
+})
+
 describe('a write under an Idempotency-Key whose answer never came', () => {
   let client: Client
   beforeAll(async () => {

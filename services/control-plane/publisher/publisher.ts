@@ -8,13 +8,31 @@ import { ADVISORY_LOCKS, limitIdleTime, ping, tryLock } from '../store/locks.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { randomUUID } from 'node:crypto'
 import type { Producer } from 'kafkajs'
-import { deleteOutbox, listOutbox, takePublisher } from '../store/pipelines.ts'
+import { deleteOutbox, listOutbox, noteUnpublished, takePublisher, type OutboxRow } from '../store/pipelines.ts'
 import type { Deps } from '../deps.ts'
 
 const IDLE_MS = 500
 const ROWS_MAX = 50
+/** Of one Kafka transaction: a row may have megabytes, and a slow broker is to end some of them. */
+const BYTES_MAX = 8 << 20
 /** Postgres ends the transaction of a process suspended for this long, so that another can take over. */
 const SLEEP_MS = 15_000
+
+/** The broker says that a record is larger than its topic takes. */
+class TooLarge extends Error {
+  readonly row: OutboxRow
+
+  constructor(row: OutboxRow, cause: unknown) {
+    super('the broker refuses a record as too large', { cause })
+    this.row = row
+  }
+}
+
+/** kafkajs may have put the broker's error into one of its own. */
+function isTooLarge(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  return ('type' in error && error.type === 'MESSAGE_TOO_LARGE') || isTooLarge(error.cause)
+}
 
 export function startPublisher(
   deps: Pick<Deps, 'db' | 'kafka' | 'log'>,
@@ -34,11 +52,40 @@ export function startPublisher(
     await before?.disconnect().catch(() => {})
   }
 
+  async function send(by: Producer, rows: readonly OutboxRow[], assertLocked: () => Promise<void>): Promise<void> {
+    const sending = await by.transaction()
+    try {
+      // Fails if the lock was lost before the transactional id was initialised; a process that takes over later fences this one.
+      await assertLocked()
+      for (const row of rows) {
+        const { key, value } = row
+        await sending.send({ topic, acks: -1, messages: [{ key, value, partition: 0 }] }).catch((error: unknown) => {
+          throw isTooLarge(error) ? new TooLarge(row, error) : error
+        })
+        // All sends together may take longer than the transaction may stand still.
+        await assertLocked()
+      }
+      await sending.commit()
+    } catch (error) {
+      await sending.abort().catch(() => {})
+      throw error
+    }
+  }
+
+  /** One record that can't be published must not keep those of all accounts behind it from being. */
+  async function setAside({ id, key, value }: OutboxRow): Promise<void> {
+    log.error({ key, bytes: value?.length }, 'publisher: a record is larger than the topic of definitions takes; it is left out')
+    await db.transaction(async (trx) => {
+      await noteUnpublished(trx, key, 'what it runs is larger than the processors can be told: they still run what was before')
+      await deleteOutbox(trx, [id])
+    })
+  }
+
   async function publishSome(): Promise<number> {
     return db.transaction(async (trx) => {
       await limitIdleTime(trx, SLEEP_MS)
       if (!(await tryLock(trx, ADVISORY_LOCKS.publisher))) return 0
-      const waiting = await listOutbox(trx, ROWS_MAX)
+      const waiting = await listOutbox(trx, ROWS_MAX, BYTES_MAX)
       if (waiting.length === 0) return 0
       // Another process has published since: initialise the transactional id again, with a new producer, to fence it.
       if (await takePublisher(trx, self)) await forgetProducer()
@@ -46,16 +93,7 @@ export function startPublisher(
         producer = kafka.producer({ transactionalId, idempotent: true, maxInFlightRequests: 1 })
         await producer.connect()
       }
-      const sending = await producer.transaction()
-      try {
-        // Fails if the lock was lost before the transactional id was initialised; a process that takes over later fences this one.
-        await ping(trx)
-        for (const { key, value } of waiting) await sending.send({ topic, acks: -1, messages: [{ key, value, partition: 0 }] })
-        await sending.commit()
-      } catch (error) {
-        await sending.abort().catch(() => {})
-        throw error
-      }
+      await send(producer, waiting, () => ping(trx))
       await deleteOutbox(
         trx,
         waiting.map(({ id }) => id),
@@ -70,7 +108,11 @@ export function startPublisher(
         log.warn({ reason: reasonOf(error) }, 'publisher: will try again')
         // After any error, a kafkajs producer can't be trusted.
         await forgetProducer()
-        return 0
+        if (!(error instanceof TooLarge)) return 0
+        return setAside(error.row).then(
+          () => 1,
+          () => 0,
+        )
       })
       if (published > 0) continue
       await new Promise<void>((resolve) => {

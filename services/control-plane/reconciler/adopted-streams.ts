@@ -1,6 +1,7 @@
 /** Follows what other clients do to adopted topics: they add partitions, change settings, and register schemas that readers must know. */
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { describeTopicConfig } from '../../../shared/kafka/admin/topic-config.ts'
+import { LIMITS } from '../../../shared/model/limits.ts'
 import type { SchemaText } from '../../../shared/model/schema-text.ts'
 import type { StreamFormat } from '../../../shared/model/stream-formats.ts'
 import { fieldsOf } from '../registry/fields.ts'
@@ -32,7 +33,7 @@ export async function findNewSchemas(db: Queryable, registry: Registry, { id, fo
     const schema = found?.format === format ? fieldsOrNothing(format, found.text) : undefined
     if (!found || !schema) continue
     bytes += bytesOf(found.text)
-    if (bytes > SCHEMAS_BYTES_MAX) break
+    if (bytes > LIMITS.stream_schemas_bytes_max) break
     fresh.set(schemaId, { schema, schema_text: found.text })
   }
   return fresh
@@ -42,8 +43,6 @@ export async function saveSchemas(db: Queryable, streamId: string, schemas: NewS
   for (const [schemaId, schema] of schemas) await saveStreamSchema(db, streamId, schemaId, schema)
 }
 
-/** All schemas of a stream are part of the definitions of the pipelines that read it, and a definition is a single record. */
-const SCHEMAS_BYTES_MAX = 2 << 20
 const bytesOf = (text: SchemaText | null): number =>
   text ? text.references.reduce((sum, reference) => sum + reference.text.length, text.text.length) : 0
 

@@ -3,7 +3,7 @@ import type { JobStatus } from '../../../shared/api/jobs.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { Counters } from '../../../shared/model/observed.ts'
 import type { Queryable } from './database.ts'
-import { withDefaults } from './pipelines.ts'
+import { definitionText, withDefaults } from './pipelines.ts'
 import { findPage, type Page, type PageRequest } from './paging.ts'
 
 /** A row of `jobs`. */
@@ -52,7 +52,7 @@ export async function insertJob(
   job: Pick<JobRow, 'id' | 'account_id' | 'pipeline_id' | 'kind' | 'revision' | 'definition'> & { total: number },
 ): Promise<ListedJob> {
   const [row] = await db('jobs')
-    .insert({ ...job, name: job.kind, status: 'starting', definition: JSON.stringify(job.definition), records: JSON.stringify(NO_RECORDS) })
+    .insert({ ...job, name: job.kind, status: 'starting', definition: definitionText(job.definition), records: JSON.stringify(NO_RECORDS) })
     .returning([...LISTED])
   return row
 }

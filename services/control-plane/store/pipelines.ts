@@ -3,7 +3,9 @@ import { z } from 'zod'
 import { definitionKeys, PipelineDefinition, type DesiredStatus, type LedgerEntry } from '../../../shared/model/definition.ts'
 import { ObservedTask, runOfReport } from '../../../shared/model/observed.ts'
 import type { TaskId } from '../../../shared/model/task.ts'
+import { LIMITS } from '../../../shared/model/limits.ts'
 import type { PipelineStatus } from '../../../shared/model/pipeline-status.ts'
+import { ServiceError } from '../service-error.ts'
 import type { Queryable } from './database.ts'
 import { findPage, type Page, type PageRequest } from './paging.ts'
 import { listUnfinished } from './unfinished.ts'
@@ -57,10 +59,24 @@ export async function replaceUses(db: Queryable, pipelineId: string, kinds: Use[
 /** A row of `pipeline_revisions`. */
 export type RevisionRow = { pipeline_id: string; revision: number; definition: PipelineDefinition; created_at: Date }
 
+/**
+ * What a pipeline or a job runs, as it is stored and published. Throws 409 where it is too large: a record that the broker refuses would
+ * never come to the processors.
+ */
+export function definitionText(definition: PipelineDefinition): string {
+  const text = JSON.stringify(definition)
+  if (Buffer.byteLength(text) > LIMITS.definition_bytes_max)
+    throw new ServiceError(
+      'conflict',
+      `what the pipeline "${definition.name}" runs would have more than ${LIMITS.definition_bytes_max >> 20} MiB: its steps' configs and its source's schemas count`,
+    )
+  return text
+}
+
 /** Stores a revision of a pipeline. */
 export async function insertRevision(db: Queryable, definition: PipelineDefinition): Promise<void> {
   const { pipeline_id, revision } = definition
-  await db('pipeline_revisions').insert({ pipeline_id, revision, definition: JSON.stringify(definition) })
+  await db('pipeline_revisions').insert({ pipeline_id, revision, definition: definitionText(definition) })
 }
 
 const REVISIONS_MAX = 500
@@ -269,9 +285,25 @@ export async function takePublisher(db: Queryable, self: string): Promise<boolea
 /** An entry of the outbox; a null value is a tombstone. */
 export type OutboxRow = { id: string; key: string; value: Buffer | null }
 
-/** The oldest entries of the outbox, in order. */
-export async function listOutbox(db: Queryable, limit: number): Promise<OutboxRow[]> {
-  return db('outbox').orderBy('id').limit(limit)
+/** The oldest entries of the outbox, in order: as many as have `bytesMax` together, and at least one. */
+export async function listOutbox(db: Queryable, limit: number, bytesMax: number): Promise<OutboxRow[]> {
+  const { rows } = (await db.raw(
+    `SELECT id, key, value FROM (
+       SELECT *, sum(coalesce(octet_length(value), 0)) OVER (ORDER BY id) AS bytes, row_number() OVER (ORDER BY id) AS place
+       FROM (SELECT * FROM outbox ORDER BY id LIMIT ?) oldest
+     ) measured WHERE bytes <= ? OR place = 1 ORDER BY id`,
+    [limit, bytesMax],
+  )) as { rows: OutboxRow[] }
+  return rows
+}
+
+/** Says why what a pipeline or a job runs does not come to the processors. Other keys belong to neither. */
+export async function noteUnpublished(db: Queryable, key: string, status_reason: string): Promise<void> {
+  const [kind, id] = key.split('/')
+  if (id !== undefined && (kind === 'pipeline' || kind === 'job'))
+    await db(kind === 'pipeline' ? 'pipelines' : 'jobs')
+      .where({ id })
+      .update({ status_reason, updated_at: db.fn.now() })
 }
 
 /** Deletes published entries from the outbox. */

@@ -2,11 +2,20 @@
 import type { Input } from '../../../../shared/api/operation.ts'
 import { updateStreamContract } from '../../../../shared/api/streams.ts'
 import { invalidRequest, notFound, ServiceError } from '../../service-error.ts'
-import type { SchemaText } from '../../../../shared/model/schema-text.ts'
+import { LIMITS } from '../../../../shared/model/limits.ts'
+import { schemaTextOf, type SchemaText } from '../../../../shared/model/schema-text.ts'
 import { unfitFields, type StreamFormat } from '../../../../shared/model/stream-formats.ts'
 import { schemaFaults, type Compatibility } from '../../../../shared/model/schema-change.ts'
 import { SchemaRefused } from '../../../../shared/registry/read-schemas.ts'
-import { findStream, lockStream, saveStreamSchema, updateStream, type StreamRow } from '../../store/streams.ts'
+import {
+  findStream,
+  lockStream,
+  saveStreamSchema,
+  schemasOf,
+  updateStream,
+  type StreamRow,
+  type StreamSchemaRow,
+} from '../../store/streams.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { withDeadline } from '../../with-deadline.ts'
 import { registerSchema } from '../../reconciler/streams.ts'
@@ -83,6 +92,21 @@ async function register({ registry }: Pick<Deps, 'registry'>, stream: StreamRow,
   })
 }
 
+/** All schemas of a stream are part of what its readers run, whose size is bounded. Throws 409 where this one would be too much. */
+async function assertRoomFor({ db }: Pick<Deps, 'db'>, stream: StreamRow, asked: SchemaChange): Promise<void> {
+  const textsOf = ({ schema, schema_text }: StreamSchemaRow) => {
+    const { text, references } = schemaTextOf({ name: stream.name, format: stream.format, schema, schema_text })
+    return [text, ...references.map((reference) => reference.text)]
+  }
+  const texts = new Set([...(await schemasOf(db, stream.id)).values(), asked].flatMap(textsOf))
+  const bytes = [...texts].reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+  if (stream.format !== 'json' && bytes > LIMITS.stream_schemas_bytes_max)
+    throw new ServiceError(
+      'conflict',
+      `all schemas that the stream has had would have more than ${LIMITS.stream_schemas_bytes_max >> 20} MiB; make another stream for this one`,
+    )
+}
+
 /** Throws 404, 409 and 412 for a stream that can't be changed by this request. */
 function assertChangeable(caller: Caller, stream: StreamRow | undefined): asserts stream is StreamRow {
   if (!stream) throw notFound('the stream')
@@ -107,6 +131,7 @@ async function change(
   const found = await findStream(db, caller.accountId, id)
   assertChangeable(caller, found)
   const asked = await changeOf(deps, found, body)
+  if (asked) await assertRoomFor(deps, found, asked)
   const schemaId = asked && (await register(deps, found, asked))
   return db.transaction(async (trx) => {
     const stream = await lockStream(trx, caller.accountId, id)
