@@ -1,7 +1,7 @@
 /** Direct access to the systems that connectors reach, as an independent witness: objects by the AWS SDK, tables by pg. */
 import { DeleteObjectCommand, GetObjectCommand, ListObjectsV2Command, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import pg from 'pg'
-import { eventually, service, unique, type Client } from './client.ts'
+import { eventually, patiently, service, unique, type Client } from './client.ts'
 import { moduleId, stopAfterwards, type Step } from './pipelines.ts'
 
 export type Endpoint = { connector_id: string; config: Record<string, unknown> }
@@ -21,13 +21,9 @@ export async function connect(
   more: Record<string, unknown> = {},
 ): Promise<string> {
   const processors = await Promise.all(steps.map(async ({ name, config }) => ({ module_id: await moduleId(client, name), config })))
-  const created = await client.call<{ pipeline_id: string }>('POST', '/v1/pipelines', {
-    name: unique('connected'),
-    source,
-    processors,
-    sink,
-    ...more,
-  })
+  const created = await patiently(() =>
+    client.call<{ pipeline_id: string }>('POST', '/v1/pipelines', { name: unique('connected'), source, processors, sink, ...more }),
+  )
   if (created.status !== 201) throw new Error(`creating a pipeline answered ${created.status}: ${JSON.stringify(created.body)}`)
   return stopAfterwards(client, created.body.pipeline_id)
 }

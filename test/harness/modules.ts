@@ -1,17 +1,15 @@
 /** SmartModules for tests, compiled against our SDK and deployed over HTTP. */
 import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
-import { unique, type Client } from './client.ts'
+import { patiently, unique, type Client } from './client.ts'
 
-/** Deploys a source under a new name, or as the next version of `name`. */
-export async function deployModule(
-  client: Client,
-  source: string,
-  name = unique('module'),
-): Promise<{ id: string; name: string; version: string }> {
-  const answer = await client.call<{ id: string; version: string }>('POST', '/v1/smartmodules', {
-    name,
-    wasm_binary: Buffer.from(await compileSmartModule(source)).toString('base64'),
-    config: { input_format: 'json', output_format: 'json' },
+/** Deploys a source under a new name, or as the next version of `known`. */
+export async function deployModule(client: Client, source: string, known?: string): Promise<{ id: string; name: string; version: string }> {
+  const wasm_binary = Buffer.from(await compileSmartModule(source)).toString('base64')
+  let name = known ?? ''
+  const answer = await patiently(() => {
+    name = known ?? unique('module')
+    const config = { input_format: 'json', output_format: 'json' }
+    return client.call<{ id: string; version: string }>('POST', '/v1/smartmodules', { name, wasm_binary, config })
   })
   if (answer.status !== 201) throw new Error(`deploying ${name} answered ${answer.status}: ${JSON.stringify(answer.body)}`)
   return { id: answer.body.id, name, version: answer.body.version }

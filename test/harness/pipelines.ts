@@ -1,7 +1,7 @@
 /** Streams and pipelines for tests, created over HTTP as a client would. */
 import { afterAll } from 'vitest'
 import { reasonOf } from '../../shared/errors/reason-of.ts'
-import { eventually, service, unique, type Client } from './client.ts'
+import { eventually, patiently, service, unique, type Client } from './client.ts'
 
 const made: { client: Client; id: string }[] = []
 // Pipelines left running would take the processors' time from all later files.
@@ -18,15 +18,19 @@ export function stopAfterwards(client: Client, id: string): string {
 export type NewStream = { id: string; topic: string; schema_id: number }
 
 export async function createStream(client: Client, schema: Record<string, string>, more: Record<string, unknown> = {}): Promise<NewStream> {
-  const created = await client.call<{ id: string }>('POST', '/v1/streams', { name: unique('stream'), description: '', schema, ...more })
+  const created = await patiently(() =>
+    client.call<{ id: string }>('POST', '/v1/streams', { name: unique('stream'), description: '', schema, ...more }),
+  )
   if (created.status !== 201) throw new Error(`creating a stream answered ${created.status}: ${JSON.stringify(created.body)}`)
-  return (await client.call<NewStream>('GET', `/v1/streams/${created.body.id}`)).body
+  return (await patiently(() => client.call<NewStream>('GET', `/v1/streams/${created.body.id}`))).body
 }
 
 export type Step = { name: string; config: Record<string, unknown> }
 
 export async function moduleId(client: Client, name: string): Promise<string> {
-  const found = await client.call<{ modules: { id: string }[] }>('GET', `/v1/smartmodules?name=${encodeURIComponent(name)}`)
+  const found = await patiently(() =>
+    client.call<{ modules: { id: string }[] }>('GET', `/v1/smartmodules?name=${encodeURIComponent(name)}`),
+  )
   const id = found.body.modules[0]?.id
   if (id === undefined) throw new Error(`there is no SmartModule ${name}`)
   return id
@@ -40,13 +44,15 @@ export async function createPipeline(
   more: Record<string, unknown> = {},
 ): Promise<string> {
   const processors = await Promise.all(steps.map(async ({ name, config }) => ({ module_id: await moduleId(client, name), config })))
-  const created = await client.call<{ pipeline_id: string }>('POST', '/v1/pipelines', {
-    name: unique('pipeline'),
-    source: { connector_id: 'conn_stream', config: { stream_id: source } },
-    processors,
-    sink: { connector_id: 'conn_stream', config: { stream_id: sink } },
-    ...more,
-  })
+  const created = await patiently(() =>
+    client.call<{ pipeline_id: string }>('POST', '/v1/pipelines', {
+      name: unique('pipeline'),
+      source: { connector_id: 'conn_stream', config: { stream_id: source } },
+      processors,
+      sink: { connector_id: 'conn_stream', config: { stream_id: sink } },
+      ...more,
+    }),
+  )
   if (created.status !== 201) throw new Error(`creating a pipeline answered ${created.status}: ${JSON.stringify(created.body)}`)
   return stopAfterwards(client, created.body.pipeline_id)
 }
@@ -90,7 +96,9 @@ async function showMade(): Promise<string> {
 }
 
 export async function write(client: Client, streamId: string, records: unknown[]): Promise<void> {
-  const answer = await client.call('POST', `/v1/streams/${streamId}/data`, { records })
+  // A write that met the limit of its time may have been made: with the key it is made once.
+  const headers = { 'Idempotency-Key': unique('write') }
+  const answer = await patiently(() => client.call('POST', `/v1/streams/${streamId}/data`, { records }, headers))
   if (answer.status !== 201) throw new Error(`writing answered ${answer.status}: ${JSON.stringify(answer.body)}`)
 }
 
@@ -121,7 +129,7 @@ export async function waitForTotal(client: Client, streamId: string, total: numb
 export async function readAll(client: Client, streamId: string): Promise<Record<string, unknown>[]> {
   const records: Record<string, unknown>[] = []
   for (let cursor = ''; ;) {
-    const { body } = await client.call<Page>('GET', `/v1/streams/${streamId}/data?limit=1000${cursor}`)
+    const { body } = await patiently(() => client.call<Page>('GET', `/v1/streams/${streamId}/data?limit=1000${cursor}`))
     records.push(...body.data)
     if (!body.pagination.has_more) return records
     cursor = `&cursor=${body.pagination.next_cursor}`
@@ -138,9 +146,11 @@ export async function dataText(client: Client, streamId: string): Promise<string
 export async function readPartition(client: Client, streamId: string, partition: number): Promise<number[]> {
   const values: number[] = []
   for (let cursor = ''; ;) {
-    const { body } = await client.call<{ data: { n: number }[]; pagination: { next_cursor?: string; has_more?: true } }>(
-      'GET',
-      `/v1/streams/${streamId}/data?limit=1000&partition=${partition}${cursor}`,
+    const { body } = await patiently(() =>
+      client.call<{ data: { n: number }[]; pagination: { next_cursor?: string; has_more?: true } }>(
+        'GET',
+        `/v1/streams/${streamId}/data?limit=1000&partition=${partition}${cursor}`,
+      ),
     )
     values.push(...body.data.map(({ n }) => n))
     if (body.pagination.next_cursor === undefined) return values

@@ -1,7 +1,7 @@
 /** A version tried beside the running one: its differences are counted and shown, it is promoted, or rolled back by itself. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { eventually, loggedIn, patiently, service, unique, type Client } from '../harness/client.ts'
 import { openAccount } from '../harness/operator.ts'
 import { createPipeline, createStream, readAll, waitForRevision, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
 import { isOfCanary } from '../../shared/smartmodule/canary-share.ts'
@@ -55,7 +55,7 @@ async function setUp(next: ReturnType<typeof adds>) {
     await createStream(client, { n: 'integer', sum: 'string?' }, { partitions: 1 }),
   ]
   const deploy = async (source: object) => {
-    const { status, body } = await client.call<{ id: string }>('POST', '/v1/smartmodules', { name, source })
+    const { status, body } = await patiently(() => client.call<{ id: string }>('POST', '/v1/smartmodules', { name, source }))
     expect([status, body]).toEqual([expect.toBeOneOf([200, 201]), expect.anything()])
     return body.id
   }
@@ -72,7 +72,7 @@ async function setUp(next: ReturnType<typeof adds>) {
 }
 const canaryOf = async (id: string) => (await client.call<Canary>('GET', `/v1/pipelines/${id}/canary`)).body
 const patch = (id: string, canary: object | null) =>
-  client.call<{ error?: { details: { path: string; message: string }[] } }>('PATCH', `/v1/pipelines/${id}`, { canary })
+  patiently(() => client.call<{ error?: { details: { path: string; message: string }[] } }>('PATCH', `/v1/pipelines/${id}`, { canary }))
 
 describe('a canary in shadow', () => {
   it('counts and shows what would differ, delivers nothing, and is promoted', async () => {
@@ -152,7 +152,7 @@ describe('a canary in shadow', () => {
     await eventually('all are compared', async () => (await canaryOf(id)).compared === 3, 30_000)
     expect(await canaryOf(id)).toMatchObject({ differing: 1, failed: 0, status: 'comparing' })
     expect((await patch(id, { step: 1, version: '1.0.2' })).status).toBe(200)
-    await eventually('it is rolled back', async () => (await canaryOf(id)).status === 'rolled_back', 60_000)
+    await eventually('it is rolled back', async () => (await canaryOf(id)).status === 'rolled_back', 240_000)
     expect((await canaryOf(id)).failed).toBe(1)
     expect((await client.call('POST', `/v1/pipelines/${id}/canary/promote`)).status).toBe(409)
   })
@@ -310,7 +310,8 @@ describe('two versions', () => {
   it('are compared over the records of a stream', async () => {
     const { module, from } = await setUp(DIFFERS_BEYOND_5)
     type Compared = { compared: number; differing: number; failed: number; differences: Example[] }
-    const compare = (body: object) => client.call<Compared>('POST', `/v1/smartmodules/${module}/compare`, { stream_id: from.id, ...body })
+    const compare = (body: object) =>
+      patiently(() => client.call<Compared>('POST', `/v1/smartmodules/${module}/compare`, { stream_id: from.id, ...body }))
     const { status, body } = await compare({ before: { version: '1.0.0' }, after: {}, from: 'earliest', limit: 10 })
     expect([status, body.compared, body.differing, body.failed]).toEqual([200, 10, 4, 0])
     expect(body.differences.map(({ offset }) => offset)).toEqual([6, 7, 8, 9])
