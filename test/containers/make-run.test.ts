@@ -16,7 +16,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }))
 
 it(
   '`make run` starts every part as a container, completes the tour, and keeps its data over restarts',
-  { timeout: limitMs(400_000) },
+  { timeout: Math.max(900_000, limitMs(400_000)) },
   async () => {
     const first = makeRun(folder, { STACK: 'containers' })
     await first.serving()

@@ -17,7 +17,7 @@ export const hasBrowser = executablePath !== undefined
 if (!hasBrowser) process.stdout.write('no Chromium here (CHROMIUM=path names one): the console is not tested in a browser\n')
 
 export const openBrowser = (): Promise<Browser> =>
-  chromium.launch({ executablePath: executablePath!, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
+  chromium.launch({ executablePath: executablePath!, args: ['--no-sandbox', '--disable-dev-shm-usage'], timeout: 180_000 })
 
 /** A browser for the tests of a file, and an account of their own. */
 export async function openConsole(): Promise<{ browser: Browser; client: Client; accountId: string }> {
@@ -43,7 +43,7 @@ export async function openTab(browser: Browser, { theme = 'light', width = 1440 
     permissions: ['clipboard-write', 'clipboard-read'],
   })
   const page = await context.newPage()
-  page.setDefaultTimeout(limitMs(20_000))
+  page.setDefaultTimeout(Math.max(60_000, limitMs(20_000)))
   const complaints: string[] = []
   page.on('console', (said) => {
     // A request that is refused or gets no answer is an error to the browser; what the page makes of it is tested.

@@ -4,10 +4,11 @@ import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { limitMs } from './machine-speed.ts'
 
 const FIXTURES = join(import.meta.dirname, '..', 'fixtures', 'smartmodules')
 const PACKAGES = join(import.meta.dirname, '..', '..', 'node_modules')
-const BUILD_MAX_MS = 180_000
+const BUILD_MAX_MS = Math.max(600_000, limitMs(180_000))
 
 /** An AssemblyScript source as a plug-in; one with the PDK needs its `abort` in place of the host's. */
 export async function compileFixture(name: string, flags: string[] = []): Promise<Buffer> {

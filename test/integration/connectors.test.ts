@@ -7,7 +7,6 @@ import { eventually, loggedIn, service, unique, type Client } from '../harness/c
 import { bucket, connect, countRows, lettersOf, openS3, openWarehouse, stream, table, waitForRows } from '../harness/connectors.ts'
 import { createStream, readAll, waitForAccounting, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
 import { killProcessors, runningProcessors } from '../harness/processes.ts'
-import { limitMs } from '../harness/machine-speed.ts'
 
 let client: Client
 let warehouse: pg.Client
@@ -36,38 +35,34 @@ const CLASSIFIER = {
 const letters = (id: string) => lettersOf(client, id)
 
 describe('a bucket of text', () => {
-  it(
-    'goes through a classifier into a table, every line once, while the processors are killed',
-    { timeout: limitMs(240_000) },
-    async () => {
-      const prefix = `${unique('texts')}/`
-      const target = name('reviews')
-      const files = 6
-      const lines = 20_000
-      for (let file = 0; file < files; file++)
-        await s3().put(
-          `${prefix}part-${file}.txt`,
-          Array.from(
-            { length: lines },
-            (_, line) => `review ${file}/${line} was ${line % 2 === 0 ? 'fine' : 'awful'}, "so"\tto \\ say é`,
-          ).join('\n'),
-        )
-      const id = await connect(client, bucket({ prefix }), [CLASSIFIER], table({ table: target, batch_size: 1000 }), { tasks: 2 })
-      for (const share of [0.05, 0.3, 0.6]) {
-        await waitForRows(warehouse, target, Math.floor(files * lines * share), 60_000)
-        await killProcessors()
-      }
-      await waitForRows(warehouse, target, files * lines, 90_000)
-      await new Promise((resolve) => setTimeout(resolve, 1000))
-      const { rows } = await warehouse.query(
-        `SELECT count(*)::int AS all, count(DISTINCT (object, line))::int AS once, count(*) FILTER (WHERE label = 'good')::int AS good,
+  it('goes through a classifier into a table, every line once, while the processors are killed', async () => {
+    const prefix = `${unique('texts')}/`
+    const target = name('reviews')
+    const files = 6
+    const lines = 20_000
+    for (let file = 0; file < files; file++)
+      await s3().put(
+        `${prefix}part-${file}.txt`,
+        Array.from(
+          { length: lines },
+          (_, line) => `review ${file}/${line} was ${line % 2 === 0 ? 'fine' : 'awful'}, "so"\tto \\ say é`,
+        ).join('\n'),
+      )
+    const id = await connect(client, bucket({ prefix }), [CLASSIFIER], table({ table: target, batch_size: 1000 }), { tasks: 2 })
+    for (const share of [0.05, 0.3, 0.6]) {
+      await waitForRows(warehouse, target, Math.floor(files * lines * share), 60_000)
+      await killProcessors()
+    }
+    await waitForRows(warehouse, target, files * lines, 90_000)
+    await new Promise((resolve) => setTimeout(resolve, 1000))
+    const { rows } = await warehouse.query(
+      `SELECT count(*)::int AS all, count(DISTINCT (object, line))::int AS once, count(*) FILTER (WHERE label = 'good')::int AS good,
          count(*) FILTER (WHERE text = format('review %s/%s was %s, "so"%sto \\ say é', substr(object, ${prefix.length + 6}, 1), line - 1, CASE WHEN line % 2 = 1 THEN 'fine' ELSE 'awful' END, chr(9)))::int AS same
        FROM ${target}`,
-      )
-      expect(rows[0]).toEqual({ all: files * lines, once: files * lines, good: (files * lines) / 2, same: files * lines })
-      expect(await waitForAccounting(client, id, files * lines)).toMatchObject({ balanced: true, totals: { out: files * lines } })
-    },
-  )
+    )
+    expect(rows[0]).toEqual({ all: files * lines, once: files * lines, good: (files * lines) / 2, same: files * lines })
+    expect(await waitForAccounting(client, id, files * lines)).toMatchObject({ balanced: true, totals: { out: files * lines } })
+  })
 
   it('is read further when objects are added, and a replaced object is read again', async () => {
     const prefix = `${unique('new')}/`

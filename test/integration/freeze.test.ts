@@ -74,61 +74,65 @@ const tasksOf = async (id: string): Promise<Task[]> =>
   (await client.call<{ tasks: Task[] }>('GET', `/v1/pipelines/${id}/status`)).body.tasks
 
 describe('a processor that stands still', () => {
-  it(`is fenced when it resumes, in every phase of a round: ${FREEZES.join(', ')}`, { timeout: limitMs(240_000) }, async () => {
-    const schema = { n: 'integer' }
-    const [from, to] = [
-      await createStream(client, schema, { partitions: TASKS }),
-      await createStream(client, schema, { partitions: TASKS }),
-    ]
-    const id = await createPipeline(client, from.id, [], to.id, { tasks: TASKS })
-    const names = FREEZES.map((_, task) => ownerOf(id, task))
-    const frozen = await Promise.all(FREEZES.map((moment, task) => startFreezing(names[task]!, moment)))
-    const ownTheirs = async () => {
-      const tasks = await tasksOf(id)
-      const owned = tasks.filter(({ task, processor_id }) => names[task] === processor_id)
-      if (owned.length === FREEZES.length) return true
-      throw new Error(`${JSON.stringify(tasks)}\n${frozen.map((child) => `${child.name}:\n${logTail(child)}`).join('\n')}`)
-    }
-    await eventually('each freezing processor has its task', ownTheirs, 60_000)
-    writeFileSync(armedBy, '')
-
-    const producer = kafka.producer()
-    await producer.connect()
-    // Not kafkajs, which may show aborted records: dozens of the frozen processors' transactions abort (docs/decisions/006).
-    const read = async () => {
-      const seen: number[][] = Array.from({ length: TASKS }, () => [])
-      await readCommitted(cluster, to.topic, (partition, _offset, _key, value) => {
-        seen[partition]!.push(JSON.parse(value.toString('utf8', 5)).n)
-      })
-      return seen
-    }
-    let written = 0
-    const writeFor = async (done: () => boolean, deadlineMs: number) => {
-      for (const until = Date.now() + deadlineMs; Date.now() < until && !done();) {
-        const value = frame(from.schema_id, `{"n":${written++}}`)
-        await producer.send({ topic: from.topic, messages: Array.from({ length: TASKS }, (_, partition) => ({ partition, value })) })
-        await new Promise((resolve) => setTimeout(resolve, 30))
+  it(
+    `is fenced when it resumes, in every phase of a round: ${FREEZES.join(', ')}`,
+    { timeout: Math.max(900_000, limitMs(480_000)) },
+    async () => {
+      const schema = { n: 'integer' }
+      const [from, to] = [
+        await createStream(client, schema, { partitions: TASKS }),
+        await createStream(client, schema, { partitions: TASKS }),
+      ]
+      const id = await createPipeline(client, from.id, [], to.id, { tasks: TASKS })
+      const names = FREEZES.map((_, task) => ownerOf(id, task))
+      const frozen = await Promise.all(FREEZES.map((moment, task) => startFreezing(names[task]!, moment)))
+      const ownTheirs = async () => {
+        const tasks = await tasksOf(id)
+        const owned = tasks.filter(({ task, processor_id }) => names[task] === processor_id)
+        if (owned.length === FREEZES.length) return true
+        throw new Error(`${JSON.stringify(tasks)}\n${frozen.map((child) => `${child.name}:\n${logTail(child)}`).join('\n')}`)
       }
-    }
-    const arrived = async () => (await read()).every((partition) => partition.length >= written)
+      await eventually('each freezing processor has its task', ownTheirs, 60_000)
+      writeFileSync(armedBy, '')
 
-    await writeFor(() => frozen.every(isFrozen), 60_000)
-    expect(frozen.map(isFrozen)).toEqual(frozen.map(() => true))
-    // Their partitions move: everything arrives although they stand still.
-    await eventually('others have taken over', arrived, 40_000)
-    await writeFor(() => false, 1000)
-    // Once is enough: a runner that starts later would stand still too, and for ever.
-    rmSync(armedBy)
-    // Runners first: a supervisor that goes on before them would find them silent.
-    for (const { pid } of frozen) for (const each of [...childrenOf(pid), pid]) process.kill(each, 'SIGCONT')
-    await writeFor(() => false, 4000)
-    await eventually('each resumed processor has its task again', ownTheirs, 60_000)
-    await writeFor(() => false, 1000)
-    await eventually('all records have arrived', arrived, 30_000)
-    // Nothing lost, nothing duplicated, in order.
-    const wanted = Array.from({ length: written }, (_, n) => n)
-    for (const partition of await read()) expect(partition).toEqual(wanted)
-    await producer.disconnect()
-    await client.call('POST', `/v1/pipelines/${id}/stop`)
-  })
+      const producer = kafka.producer()
+      await producer.connect()
+      // Not kafkajs, which may show aborted records: dozens of the frozen processors' transactions abort (docs/decisions/006).
+      const read = async () => {
+        const seen: number[][] = Array.from({ length: TASKS }, () => [])
+        await readCommitted(cluster, to.topic, (partition, _offset, _key, value) => {
+          seen[partition]!.push(JSON.parse(value.toString('utf8', 5)).n)
+        })
+        return seen
+      }
+      let written = 0
+      const writeFor = async (done: () => boolean, deadlineMs: number) => {
+        for (const until = Date.now() + deadlineMs; Date.now() < until && !done();) {
+          const value = frame(from.schema_id, `{"n":${written++}}`)
+          await producer.send({ topic: from.topic, messages: Array.from({ length: TASKS }, (_, partition) => ({ partition, value })) })
+          await new Promise((resolve) => setTimeout(resolve, 30))
+        }
+      }
+      const arrived = async () => (await read()).every((partition) => partition.length >= written)
+
+      await writeFor(() => frozen.every(isFrozen), limitMs(180_000))
+      expect(frozen.map(isFrozen)).toEqual(frozen.map(() => true))
+      // Their partitions move: everything arrives although they stand still.
+      await eventually('others have taken over', arrived, 40_000)
+      await writeFor(() => false, 1000)
+      // Once is enough: a runner that starts later would stand still too, and for ever.
+      rmSync(armedBy)
+      // Runners first: a supervisor that goes on before them would find them silent.
+      for (const { pid } of frozen) for (const each of [...childrenOf(pid), pid]) process.kill(each, 'SIGCONT')
+      await writeFor(() => false, 4000)
+      await eventually('each resumed processor has its task again', ownTheirs, 60_000)
+      await writeFor(() => false, 1000)
+      await eventually('all records have arrived', arrived, 30_000)
+      // Nothing lost, nothing duplicated, in order.
+      const wanted = Array.from({ length: written }, (_, n) => n)
+      for (const partition of await read()) expect(partition).toEqual(wanted)
+      await producer.disconnect()
+      await client.call('POST', `/v1/pipelines/${id}/stop`)
+    },
+  )
 })

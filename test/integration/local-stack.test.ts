@@ -11,7 +11,6 @@ import { existsSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { findJava } from '../../deploy/local/java.ts'
 import { makeRun, type MakeRun } from '../harness/make-run.ts'
-import { limitMs } from '../harness/machine-speed.ts'
 import { childrenOf, hasEnded } from '../harness/child-processes.ts'
 import { eventually } from '../harness/client.ts'
 
@@ -66,7 +65,7 @@ describe('make run', () => {
     }
   })
 
-  it('uses a folder as the bucket and says so when Go is missing, and completes the tour', { timeout: limitMs(240_000) }, async () => {
+  it('uses a folder as the bucket and says so when Go is missing, and completes the tour', async () => {
     // A PATH without Go, and a cache that has the real one's downloads but no built bucket server.
     const { cacheFolder } = await import('../../deploy/local/cache.ts')
     const { mkdir, readdir } = await import('node:fs/promises')
@@ -86,7 +85,7 @@ describe('make run', () => {
     expect(run.stackFile().bucket.name).toMatch(/^file:\/\/\//)
   })
 
-  it('serves the same account and records after it was killed, and a new account with FRESH=1', { timeout: limitMs(240_000) }, async () => {
+  it('serves the same account and records after it was killed, and a new account with FRESH=1', async () => {
     const env = { DOCKER_HOST: 'tcp://127.0.0.1:1', TOUR: '0' }
     run = makeRun(folder, env)
     await run.serving()
