@@ -21,3 +21,9 @@ export function slowness(): number {
 
 /** The whole milliseconds that are allowed here for what may take `ms` on the reference machine. */
 export const limitMs = (ms: number): number => Math.ceil(ms * slowness())
+
+/** `limitMs` for what begins now, asked again at its end: a machine that was measured at one moment only may be slower at the other. */
+export function limitFromNow(ms: number): () => number {
+  const before = slowness()
+  return () => Math.ceil(ms * Math.max(before, slowness()))
+}

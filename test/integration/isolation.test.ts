@@ -121,20 +121,26 @@ describe('a pipeline that ends its runner again and again', () => {
     const other = await setUp(victim)
     const supervisors = runningProcessors()
     const others = await runnersOf(`account/${other.account}`)
+    const plain = await createStream(victim, { n: 'integer' })
     let written = 0
     let late = 0
     let isOver = false
-    // Where its task had lost its place, it would take as long as a session of its group, 6 s.
-    const lateMs = limitMs(5000)
+    const tookMs = async (from: string, to: string) => {
+      const began = Date.now()
+      await write(other.client, from, [{ n: written }])
+      await waitForTotal(other.client, to, written + 1)
+      return Date.now() - began
+    }
     onTestFinished(() => void (isOver = true))
     const load = (async () => {
       while (!isOver) {
-        const from = Date.now()
-        await write(other.client, other.from, [{ n: written++ }])
-        await waitForTotal(other.client, other.to, written)
-        if (Date.now() - from > lateMs) late++
+        const [itsMs, plainMs] = await Promise.all([tookMs(other.from, other.to), tookMs(plain.id, plain.id)])
+        written++
+        // Where its task had lost its place, it would take as long as a session of its group, 6 s; what takes as long without a pipeline
+        // waits for the machine.
+        if (itsMs > plainMs + 5000 && itsMs > limitMs(5000)) late++
         // Well below the account's limit of requests.
-        await sleep(100)
+        await sleep(200)
       }
     })()
     // It is waited for below.
@@ -211,7 +217,8 @@ describe('a pipeline whose SmartModule takes long for each call', () => {
     const stopping = performance.now()
     await attacker.call('POST', `/v1/pipelines/${id}/stop`)
     await waitForStatus(attacker, id, 'stopped')
-    expect(performance.now() - stopping).toBeLessThan(limitMs(10_000))
+    // The call had more than this left.
+    expect(performance.now() - stopping).toBeLessThan(45_000)
     expect((await attacker.call('PATCH', `/v1/pipelines/${id}`, { processors: [] })).status).toBe(200)
     await attacker.call('POST', `/v1/pipelines/${id}/start`)
     await waitForTotal(attacker, to.id, COUNT)
