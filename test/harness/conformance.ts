@@ -17,6 +17,7 @@ import type { RowFormat } from '../../shared/connectors/row-format.ts'
 import type { Delivery, OpenSink, Rows } from '../../shared/connectors/sink.ts'
 import type { OpenSource, SourceRead } from '../../shared/connectors/source.ts'
 import { service, unique } from './client.ts'
+import { limitMs } from './machine-speed.ts'
 
 export const PLANTED = 'planted-secret-never-to-be-seen'
 
@@ -97,15 +98,19 @@ export const blockValues = ({ bytes, spans, count }: RecordBlock): (string | nul
     spans[i * SPAN + 2]! < 0 ? null : bytes.toString('utf8', spans[i * SPAN + 2], spans[i * SPAN + 3]),
   )
 
-/** Reads a split from `state` until `enough` returns true; each read is "committed" to `state`. */
+export type SplitState = { position: string | undefined; seen: Map<string, string> }
+
+/** Reads a split from `state` until `enough` returns true, or `outer` is aborted; each read is "committed" to `state`. */
 export async function readSplit(
   source: OpenSource,
   split: { index: number; count: number },
-  state: { position: string | undefined; seen: Map<string, string> },
+  state: SplitState,
   enough: (values: (string | null)[], reads: number) => boolean,
-  deadlineMs = 20_000,
+  deadlineMs = limitMs(60_000),
+  outer?: AbortSignal,
 ): Promise<(string | null)[]> {
   const stop = new AbortController()
+  outer?.addEventListener('abort', () => stop.abort())
   const timer = setTimeout(() => stop.abort(), deadlineMs)
   const values: (string | null)[] = []
   let reads = 0

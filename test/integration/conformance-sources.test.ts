@@ -7,9 +7,9 @@ import { findConnector } from '../../shared/connectors/catalogue.ts'
 import type { ConnectorContext } from '../../shared/connectors/connector.ts'
 import type { OpenSource } from '../../shared/connectors/source.ts'
 import { eventually, service, unique } from '../harness/client.ts'
-import { contextFor, createTopic, openSecondKafka, readSplit, valuesFrom } from '../harness/conformance.ts'
+import { contextFor, createTopic, openSecondKafka, readSplit, valuesFrom, type SplitState } from '../harness/conformance.ts'
 import { openS3, openWarehouse } from '../harness/connectors.ts'
-import { limitMs } from '../harness/machine-speed.ts'
+import { limitFromNow, limitMs } from '../harness/machine-speed.ts'
 
 let warehouse: pg.Client
 let s3: ReturnType<typeof openS3>
@@ -152,22 +152,31 @@ const SOURCES: SourceCase[] = [
 describe.each(SOURCES)('$what as a source', ({ id, splits, prepare }) => {
   const COUNT = 600
   const nOf = (value: string | null) => Number((JSON.parse(value!) as { n: number }).n)
-  const newState = () => ({ position: undefined as string | undefined, seen: new Map<string, string>() })
+  const newState = (): SplitState => ({ position: undefined, seen: new Map() })
+  /** Reads all splits until they have given every record, `before` of which were read already, and for a moment more: none comes twice. */
+  async function readAllSplits(source: OpenSource, states: SplitState[], before = 0): Promise<number[]> {
+    const stop = new AbortController()
+    const counts = states.map(() => 0)
+    const isEnough = (index: number, found: number) => {
+      counts[index] = found
+      if (before + counts.reduce((sum, count) => sum + count, 0) >= COUNT) setTimeout(() => stop.abort(), 300)
+      return false
+    }
+    // None is left to come where all were read already.
+    isEnough(0, 0)
+    const parts = states.map((state, index) =>
+      readSplit(source, { index, count: splits }, state, (values) => isEnough(index, values.length), limitMs(60_000), stop.signal),
+    )
+    return (await Promise.all(parts)).flat().map(nOf)
+  }
 
   it('reads every record once over all its splits', async () => {
     const config = await prepare(COUNT)
     const context = contextFor()
     const source = await openSource(id, config, context)
-    const parts = await Promise.all(
-      numbers(0, splits).map((index) => readSplit(source, { index, count: splits }, newState(), (values) => values.length >= COUNT, 4000)),
-    )
+    const found = await readAllSplits(source, numbers(0, splits).map(newState))
     await source.close()
-    expect(
-      parts
-        .flat()
-        .map(nOf)
-        .sort((a, b) => a - b),
-    ).toEqual(numbers(0, COUNT))
+    expect(found.sort((a, b) => a - b)).toEqual(numbers(0, COUNT))
     await dispose(config, context)
   })
 
@@ -175,18 +184,17 @@ describe.each(SOURCES)('$what as a source', ({ id, splits, prepare }) => {
     const config = await prepare(COUNT)
     const context = contextFor()
     const found: number[] = []
-    for (let index = 0; index < splits; index++) {
-      const state = newState()
-      // First stopped after each read, then left to run.
+    const states = numbers(0, splits).map(newState)
+    // First each is stopped after every read, then all are left to run.
+    for (const [index, state] of states.entries())
       for (let stops = 0; stops < 4; stops++) {
         const source = await openSource(id, config, context)
         found.push(...(await readSplit(source, { index, count: splits }, state, (_, reads) => reads >= 1, 1500)).map(nOf))
         await source.close()
       }
-      const source = await openSource(id, config, context)
-      found.push(...(await readSplit(source, { index, count: splits }, state, () => false, 2500)).map(nOf))
-      await source.close()
-    }
+    const source = await openSource(id, config, context)
+    found.push(...(await readAllSplits(source, states, found.length)))
+    await source.close()
     expect(found.sort((a, b) => a - b)).toEqual(numbers(0, COUNT))
     await dispose(config, context)
   })
@@ -200,11 +208,12 @@ describe.each(SOURCES)('$what as a source', ({ id, splits, prepare }) => {
       for await (const _read of source.read({ index: 0, count: 1 }, undefined, new Map(), stop.signal)) void _read
     })()
     await new Promise((resolve) => setTimeout(resolve, 800))
-    const from = performance.now()
+    const [limit, from] = [limitFromNow(10_000), performance.now()]
     stop.abort()
     await reading
     await source.close()
-    expect(performance.now() - from).toBeLessThan(limitMs(5000))
+    // Twice the time of a quick machine, which one event may take on a busy one.
+    expect(performance.now() - from).toBeLessThan(limit())
     await dispose(config, context)
   })
 
@@ -229,7 +238,7 @@ describe('a topic of another cluster', () => {
     // A minute of this clock is a second.
     const context = contextFor({ now: () => startedAt + (Date.now() - startedAt) * 60 })
     const source = await openSource('conn_kafka', { brokers: second.brokers, topic }, context)
-    const state = { position: undefined as string | undefined, seen: new Map<string, string>() }
+    const state: SplitState = { position: undefined, seen: new Map() }
     const offset = () => state.position && (JSON.parse(state.position) as Record<string, string>)[0]
     const split = { index: 0, count: 1 }
     const reading = readSplit(source, split, state, () => offset() === '7')
