@@ -25,6 +25,7 @@ import { isExactOutside, judgeExternals, startExternalLoad, type ExternalVerdict
 import { startLoad } from './load.ts'
 import { isExact, judge, type Verdict } from './oracle.ts'
 import { createRandom, type Random } from './random.ts'
+import { limitMs } from '../harness/machine-speed.ts'
 
 export const CATASTROPHES: readonly Catastrophe[] = [
   pauseProcessor,
@@ -73,7 +74,8 @@ const STILL_MS = 90_000
 /** Waits until every record is processed; gives up once the lag has not become smaller for a while. */
 async function untilCaughtUp(lagNow: () => Promise<number>, say: (line: string) => void): Promise<void> {
   let least = Infinity
-  for (let since = Date.now(); Date.now() - since < STILL_MS; await sleep(250)) {
+  const stillMs = limitMs(STILL_MS)
+  for (let since = Date.now(); Date.now() - since < stillMs; await sleep(250)) {
     const lag = await lagNow().catch(() => least)
     if (lag <= PARTITIONS) return
     if (lag < least) since = Date.now()

@@ -1,9 +1,11 @@
 /** The API client of the chaos harness: a call throws when a part of the service is down. */
 import type { Launched } from '../../deploy/local/launcher.ts'
+import { limitMs } from '../harness/machine-speed.ts'
 
 export type Api = <T = Record<string, unknown>>(method: string, path: string, body?: unknown) => Promise<T>
 
-const ANSWER_MS_MAX = 12_000
+const ANSWER_MS_MAX = limitMs(12_000)
+const ONLY_ANSWER_MS_MAX = limitMs(30_000)
 
 /** With several addresses, a control plane that does not answer is left for the next one. */
 export async function openApi(launched: Launched, apiUrls: readonly string[] = [launched.apiUrl]): Promise<Api> {
@@ -15,7 +17,7 @@ export async function openApi(launched: Launched, apiUrls: readonly string[] = [
       method,
       headers: { Authorization: `Bearer ${token}`, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) },
       body: body === undefined ? undefined : JSON.stringify(body),
-      signal: AbortSignal.timeout(apiUrls.length > 1 ? ANSWER_MS_MAX : 30_000),
+      signal: AbortSignal.timeout(apiUrls.length > 1 ? ANSWER_MS_MAX : ONLY_ANSWER_MS_MAX),
     }).catch((error: unknown) => {
       turn++
       throw error
@@ -35,8 +37,9 @@ export async function openApi(launched: Launched, apiUrls: readonly string[] = [
   return call
 }
 
-/** Polls until `condition` returns something; errors count as not yet. The timeout error names `what`. */
-export async function until<T>(what: string, deadlineMs: number, condition: () => Promise<T | undefined | false>): Promise<T> {
+/** Polls until `condition` returns something; errors count as not yet. The timeout error names `what`. `quickMs`: on the reference machine. */
+export async function until<T>(what: string, quickMs: number, condition: () => Promise<T | undefined | false>): Promise<T> {
+  const deadlineMs = limitMs(quickMs)
   let last: unknown
   for (const deadline = Date.now() + deadlineMs; Date.now() < deadline; await new Promise((resolve) => setTimeout(resolve, 250))) {
     const found = await condition().catch((error: unknown) => void (last = error))

@@ -18,12 +18,16 @@ import { fetchBatches } from '../../shared/kafka/wire/fetch.ts'
 export type OnRecord = (partition: number, offset: bigint, key: string, value: Buffer) => void
 
 const FETCH_BYTES = 8 << 20
+/** Errors of a partition whose leader is moving, or has moved (Kafka's error codes 5 and 6). */
+const MOVING = [5, 6]
+const TRIES = 100
+const PAUSE_MS = 200
 /** Kafka's control records: version, then type; type 0 is an abort (KIP-98). */
 const ABORT = 0
 
 /** Reads every partition, or those in `only`, from its first record to the end that it has when reading begins. */
 export async function readCommitted(cluster: Cluster, topic: string, onRecord: OnRecord, only?: number[]): Promise<void> {
-  const layout = await cluster.describeTopic(topic)
+  let layout = await cluster.describeTopic(topic)
   if (!layout) throw new Error(`topic ${topic} does not exist`)
   const partitions = only ?? [...layout.leaders.keys()]
   const first = await cluster.offsets(layout, partitions, 'earliest')
@@ -32,6 +36,7 @@ export async function readCommitted(cluster: Cluster, topic: string, onRecord: O
   try {
     for (const partition of partitions) {
       let position = first.get(partition)!
+      let tries = 0
       while (position < ends.get(partition)!) {
         const answer = await fetchBatches(await connections.leader(layout.leaders[partition]!), {
           topicId: layout.topicId,
@@ -41,6 +46,11 @@ export async function readCommitted(cluster: Cluster, topic: string, onRecord: O
           bytesMax: FETCH_BYTES,
         })
         const fetched = answer.partitions[0]
+        if (fetched && MOVING.includes(fetched.errorCode) && tries++ < TRIES) {
+          await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
+          layout = (await cluster.describeTopic(topic)) ?? layout
+          continue
+        }
         if (answer.errorCode !== 0 || fetched === undefined || fetched.errorCode !== 0)
           throw new Error(`reading ${topic}: Kafka error ${answer.errorCode || fetched?.errorCode}`)
         if (fetched.bytes) position = readBytes(fetched.bytes, partition, position, fetched.aborted, onRecord)

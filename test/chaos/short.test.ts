@@ -13,7 +13,7 @@ import { limitMs } from '../harness/machine-speed.ts'
 describe('three brokers and three processors under faults', () => {
   it(
     'lose nothing, duplicate nothing and keep order, and the oracle notices every rule that is broken on purpose',
-    { timeout: limitMs(480_000) },
+    { timeout: Math.max(900_000, limitMs(480_000)) },
     async () => {
       const say = (line: string) => process.stdout.write(`chaos: ${line}\n`)
       const arena = await openArena(`short${process.pid}`, say)

@@ -27,10 +27,13 @@ const RECORDS_PER_SECOND = 3000
 const TROUBLE_MS = 16_000
 const START_MAX_MS = 90_000
 /** Longest time without progress, and longest time overall, before a trial counts as stuck. */
-const IDLE_MS = 20_000
-const RECOVER_MAX_MS = 120_000
-/** How long answers are lost now and then, from the start of a batch of trials. */
+const PATIENCE = { idleMs: 20_000, recoverMs: 120_000 }
+/** Sound processors are given all the time they need; fetches of aborted batches alone they commit once a minute. */
+const CONTROL_PATIENCE = { idleMs: 90_000, recoverMs: 300_000 }
+/** How long answers are lost now and then, from the start of a batch of trials; longer while one of them is in trouble. */
 const CUTTING_MS = 36_000
+/** Prefixes of the trials whose faults are not over. */
+const inTrouble = new Set<string>()
 
 export type Trial = { mutation: Mutation | 'none'; isCaught: boolean; why: string }
 
@@ -123,6 +126,15 @@ async function shakeGroup(arena: Arena, { group_id, source }: PipelineDefinition
 
 export async function runTrial(arena: Arena, mutation: Mutation | 'none', index: number): Promise<Trial> {
   const prefix = `${arena.launched.env.DPS_PREFIX}-trial${index}`
+  inTrouble.add(prefix)
+  try {
+    return await runIn(arena, mutation, prefix)
+  } finally {
+    inTrouble.delete(prefix)
+  }
+}
+
+async function runIn(arena: Arena, mutation: Mutation | 'none', prefix: string): Promise<Trial> {
   const definition = await prepare(arena, prefix)
   const load = await startLoad({
     cluster: arena.cluster,
@@ -157,6 +169,7 @@ export async function runTrial(arena: Arena, mutation: Mutation | 'none', index:
       processors[0] = startProcessor(arena, prefix, mutation)
     }
     await storm
+    inTrouble.delete(prefix)
     await load.stop()
     const acknowledged = load.acknowledged()
     const written = acknowledged.reduce((sum, count) => sum + count, 0)
@@ -164,18 +177,17 @@ export async function runTrial(arena: Arena, mutation: Mutation | 'none', index:
       const committed = await offsetsNow()
       const layout = (await arena.cluster.describeTopic(definition.source.topic))!
       const ends = await arena.cluster.offsets(layout, [0, 1, 2, 3], 'latest')
-      const isDone = [...ends].every(([partition, end]) => (committed.get(partition)?.offset ?? 0n) >= end - 1n)
-      return {
-        isDone,
-        counted: [...committed.values()].reduce((sum, { metadata }) => sum + (parseCommitMetadata(metadata)?.t?.[0] ?? 0), 0),
-      }
+      const counted = [...committed.values()].reduce((sum, { metadata }) => sum + (parseCommitMetadata(metadata)?.t?.[0] ?? 0), 0)
+      const isAtEnd = [...ends].every(([partition, end]) => (committed.get(partition)?.offset ?? 0n) >= end - 1n)
+      return { counted, isDone: counted >= written || isAtEnd }
     }
-    // A slow machine is not a stuck pipeline: the wait goes on as long as offsets move. Sound processors are given all the time they need.
+    // A slow machine is not a stuck pipeline: the wait goes on as long as offsets move.
     let before = -1n
     let movedAt = Date.now()
-    const patience = mutation === 'none' ? slowness() : 1
-    const deadline = Date.now() + RECOVER_MAX_MS * patience
-    for (; Date.now() < deadline && Date.now() - movedAt < IDLE_MS * patience; await sleep(300)) {
+    const { idleMs, recoverMs } = mutation === 'none' ? CONTROL_PATIENCE : PATIENCE
+    const factor = mutation === 'none' ? slowness() : 1
+    const deadline = Date.now() + recoverMs * factor
+    for (; Date.now() < deadline && Date.now() - movedAt < idleMs * factor; await sleep(300)) {
       if ((await position()).isDone) break
       const now = await committed()
       if (now !== before) [before, movedAt] = [now, Date.now()]
@@ -232,7 +244,7 @@ async function runOnce(
     const batch = mutations.slice(from, from + atOnce)
     let isOver = false
     const cutting = (async () => {
-      for (const until = Date.now() + CUTTING_MS; Date.now() < until && !isOver;) {
+      for (const until = Date.now() + CUTTING_MS; !isOver && (Date.now() < until || inTrouble.size > 0);) {
         for (const proxy of arena.proxies) proxy.cutEndTxn(true)
         await sleep(250)
         for (const proxy of arena.proxies) proxy.cutEndTxn(false)
