@@ -131,13 +131,13 @@ describe('the bucket', () => {
   const listed = async (account: string, prefix: string) => {
     const store = await storeOf(account)
     const keys: string[] = []
-    for await (const page of store.list(prefix, AbortSignal.timeout(5000))) keys.push(...page.map(({ key }) => key))
+    for await (const page of store.list(prefix, AbortSignal.timeout(120_000))) keys.push(...page.map(({ key }) => key))
     store.close()
     return keys
   }
 
   it('shows each account its own objects, under a prefix that it neither sees nor leaves', async () => {
-    const signal = AbortSignal.timeout(10_000)
+    const signal = AbortSignal.timeout(120_000)
     const store = await storeOf(accounts[0])
     expect(await store.putNew('a/one.json', Buffer.from('{}'), {}, signal)).toBe(true)
     expect(await listed(accounts[0], '')).toEqual(['a/one.json'])

@@ -330,7 +330,8 @@ describe('a replay', () => {
       records_per_second: 1,
     })
     // One by one, not all of a batch after the time of all.
-    await eventually('two records came', async () => [2, 3, 4].includes((await readAll(client, target.id)).length - 300))
+    const came = async () => (await readAll(client, target.id)).length - 300
+    await eventually('some records came, not all', async () => (await came()) >= 2 && (await came()) < 250)
     expect((await client.call('POST', `/v1/jobs/${slow.body.id}/cancel`)).status).toBe(202)
     await waitForJob(slow.body.id, 'cancelled')
     expect((await client.call('POST', `/v1/jobs/${job.body.id}/cancel`)).status).toBe(409)
@@ -346,13 +347,9 @@ describe('explain and preview', () => {
     const id = await createPipeline(client, from.id, [filter, { name: failing.name, config: {} }], to.id)
     await write(client, from.id, numbers(0, 10))
     await waitForTotal(client, to.id, 4)
+    type Explained = { outcome: string; handled: boolean; steps: { outcome: string }[]; dead_letter_ids: string[] }
     const explain = async (offset: number) =>
-      (
-        await client.call<{ outcome: string; handled: boolean; steps: { outcome: string }[]; dead_letter_ids: string[] }>(
-          'GET',
-          `/v1/pipelines/${id}/explain?partition=0&offset=${offset}`,
-        )
-      ).body
+      (await client.call<Explained>('GET', `/v1/pipelines/${id}/explain?partition=0&offset=${offset}`)).body
     expect(await explain(2)).toMatchObject({
       outcome: 'filtered',
       handled: true,
@@ -384,11 +381,14 @@ describe('explain and preview', () => {
     const { body: endless } = await client.call<{ records: unknown[] }>('POST', `/v1/pipelines/${id}/preview`, asked)
     expect(endless.records).toMatchObject([{ outputs: [{ value: { json: { n: 0 } } }] }, {}, {}])
     const hanging = await deployModule(client, filterOverN(`if (value == 1) while (true) {}\n  return true`))
-    const { body: stuck } = await client.call<{ records: { outcome: string; steps: { error: { code: string } | null }[] }[] }>(
-      'POST',
-      `/v1/pipelines/${id}/preview`,
-      { processors: [{ module_id: hanging.id }], from: 'earliest', limit: 3 },
-    )
+    type Stuck = { records: { outcome: string; steps: { error: { code: string } | null }[] }[] }
+    // 503: a busy machine did not give it its processor time.
+    const tried = { processors: [{ module_id: hanging.id }], from: 'earliest', limit: 3 }
+    const isStuck = async () => {
+      const { status, body } = await client.call<Stuck>('POST', `/v1/pipelines/${id}/preview`, tried)
+      return status !== 503 && body
+    }
+    const stuck = await eventually('it is stuck', isStuck, 120_000)
     expect(stuck.records).toMatchObject([
       { outcome: 'delivered' },
       { outcome: 'dead_letter', steps: [{ error: { code: 'module_timeout' } }] },

@@ -9,7 +9,6 @@ import { eventually, loggedIn, service, unique, type Client } from '../harness/c
 import { chainTask } from '../../shared/model/task.ts'
 import { killProcess, runningProcessors } from '../harness/processes.ts'
 import { createPipeline, createStream, readAll, waitForStatus, waitForTotal, write, type Step } from '../harness/pipelines.ts'
-import { limitMs } from '../harness/machine-speed.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
 import { readCommitted } from '../chaos/reader.ts'
 
@@ -74,19 +73,27 @@ export function filter(record: Record): bool { return true }
 `
     expect((await client.call('POST', '/v1/smartmodules', { name, source: { language: 'typescript', code } })).status).toBe(201)
     const filter = { module_id: 'dps/filter', config: { field: 'n', operator: 'gte', value: 1 } }
-    const refused = await client.call('POST', '/v1/pipelines', {
-      name: unique('pipeline'),
-      source: { connector_id: 'stream', config: { stream_id: from.id } },
-      processors: [filter, { module_id: name }, filter],
-      sink: { connector_id: 'stream', config: { stream_id: to.id } },
-    })
+    // A busy machine may not give it its processor time before its time is over, which is the machine's fault: 503.
+    const refused = await eventually(
+      'it is refused',
+      async () => {
+        const answer = await client.call('POST', '/v1/pipelines', {
+          name: unique('pipeline'),
+          source: { connector_id: 'stream', config: { stream_id: from.id } },
+          processors: [filter, { module_id: name }, filter],
+          sink: { connector_id: 'stream', config: { stream_id: to.id } },
+        })
+        return answer.status !== 503 && answer
+      },
+      120_000,
+    )
     expect(refused).toMatchObject({
       status: 400,
       body: { error: { details: [{ path: '/processors/1/config', message: expect.stringContaining('did not end') }] } },
     })
   })
 
-  it('delivers every record once and in order per key while its processors are killed', { timeout: limitMs(240_000) }, async () => {
+  it('delivers every record once and in order per key while its processors are killed', async () => {
     const COUNT = 300_000
     const source = await createStream(client, { n: 'integer', user: 'string', text: 'string' })
     const sink = await createStream(client, { n: 'integer', user: 'string', text: 'string' })
@@ -300,25 +307,26 @@ describe('the fleet', () => {
   it('runs each task of a pipeline on the processor that rendezvous hashing gives', async () => {
     const [from, to] = [await createStream(client, { n: 'integer' }), await createStream(client, { n: 'integer' })]
     const id = await createPipeline(client, from.id, [], to.id, { tasks: 4 })
-    const view = await eventually(
-      'four tasks own all partitions',
+    const admin = kafka.admin()
+    await admin.connect()
+    // Each task runs exactly where rendezvous hashing over the live fleet puts it, once a change of the fleet has got around.
+    await eventually(
+      'four tasks own all partitions, each where it belongs',
       async () => {
         const { body } = await client.call<{
           status: string
           tasks: { processor_id: string; status: string; partitions: { partition: number }[] }[]
         }>('GET', `/v1/pipelines/${id}/status`)
         const owned = body.tasks.flatMap(({ partitions }) => partitions.map(({ partition }) => partition)).sort()
-        return body.status === 'running' && owned.join() === '0,1,2,3' && body
+        const { groups } = await admin.describeGroups([`${service().env.DPS_PREFIX}.fleet`])
+        const members = groups[0]!.members.map(({ clientId }) => clientId)
+        expect([body.status, owned, members.length]).toEqual(['running', [0, 1, 2, 3], 2])
+        const places = [0, 1, 2, 3].map((task) => placeTask(members, id, chainTask(task)))
+        expect(body.tasks.map(({ processor_id }) => processor_id)).toEqual(places)
+        return true
       },
       60_000,
     )
-    const admin = kafka.admin()
-    await admin.connect()
-    const { groups } = await admin.describeGroups([`${service().env.DPS_PREFIX}.fleet`])
     await admin.disconnect()
-    const members = groups[0]!.members.map(({ clientId }) => clientId)
-    expect(members).toHaveLength(2)
-    // Each task runs exactly where rendezvous hashing over the live fleet puts it.
-    expect(view.tasks.map(({ processor_id }) => processor_id)).toEqual([0, 1, 2, 3].map((task) => placeTask(members, id, chainTask(task))))
   })
 })

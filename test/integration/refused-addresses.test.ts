@@ -32,7 +32,7 @@ async function readOnce(id: string, config: unknown, context: ConnectorContext):
   const direction = findConnector(id)!.source!
   try {
     const source = await (await direction.open!())(direction.config.parse(config), context)
-    const end = AbortSignal.timeout(8000)
+    const end = AbortSignal.timeout(120_000)
     for await (const _read of source.read({ index: 0, count: 1 }, undefined, new Map(), end)) break
     return 'it went on'
   } catch (error) {
@@ -47,7 +47,7 @@ async function writeOnce(id: string, config: unknown, context: ConnectorContext)
     const sink = await (await direction.open!())(direction.config.parse(config), context)
     const delivery = deliveryOf(context, 0, 1)
     await sink.position?.(delivery, { nextOffset: 0n, note: 'start' })
-    return await sink.write(delivery, rowsOf(sink.rows, ['{"n":1}'], 0), AbortSignal.timeout(8000))
+    return await sink.write(delivery, rowsOf(sink.rows, ['{"n":1}'], 0), AbortSignal.timeout(120_000))
   } catch (error) {
     return error
   }

@@ -119,7 +119,8 @@ describe('stream records', () => {
   }
 
   it('are shown as they are in the topic, from any place', async () => {
-    const stream = await createStream(client, { n: 'integer' }, { partitions: 2 })
+    // The broker would delete records of that time by and by.
+    const stream = await createStream(client, { n: 'integer' }, { partitions: 2, retention_ms: 300_000_000_000 })
     const { schema_id } = (await client.call<{ schema_id: number }>('GET', `/v1/streams/${stream.id}`)).body
     const kafka = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING })
     const producer = kafka.producer()
