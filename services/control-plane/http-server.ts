@@ -8,7 +8,7 @@ import type { Socket } from 'node:net'
 import { openRanges } from '../../shared/connectors/address-guard.ts'
 import type { Logger } from '../../shared/telemetry/log.ts'
 import { plainAddress } from './middleware/client-address.ts'
-import { answerParserErrors } from './raw-requests.ts'
+import { answerParserErrors, answerUnsupported } from './raw-requests.ts'
 
 /** For the request's line and headers. */
 const HEADERS_MS = 10_000
@@ -40,11 +40,19 @@ export type HttpServerOptions = {
 export function createHttpServer(handle: RequestListener, options: HttpServerOptions): Server {
   const { headersMs = HEADERS_MS, requestMs = REQUEST_MS, checkMs = CHECK_MS, connectionsMax = connectionsMaxOf(ownLimits()) } = options
   const server = createServer(
-    { headersTimeout: headersMs, requestTimeout: requestMs, connectionsCheckingInterval: checkMs, keepAliveTimeout: KEEP_ALIVE_MS },
+    {
+      headersTimeout: headersMs,
+      requestTimeout: requestMs,
+      connectionsCheckingInterval: checkMs,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      // `assertTarget` asks for it: Node's own answer has no body.
+      requireHostHeader: false,
+    },
     handle,
   )
   server.maxConnections = connectionsMax
   answerParserErrors(server)
+  answerUnsupported(server)
   limitByAddress(server, options)
   const say = seldom(() =>
     options.log.warn({ connections: connectionsMax }, 'there are as many connections as there may be: others are refused'),

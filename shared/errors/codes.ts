@@ -20,4 +20,4 @@ export const ERROR_CODES = {
 export type ErrorCode = keyof typeof ERROR_CODES
 
 /** More specific statuses that share the code invalid_request. */
-export const INVALID_REQUEST_STATUSES = { methodNotAllowed: 405, tooLarge: 413, unsupportedMediaType: 415 } as const
+export const INVALID_REQUEST_STATUSES = { methodNotAllowed: 405, tooLarge: 413, unsupportedMediaType: 415, expectationFailed: 417 } as const

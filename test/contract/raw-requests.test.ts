@@ -48,10 +48,25 @@ describe('a malformed request', () => {
     ['a target that is not a URL', 'GET http://[::1 HTTP/1.1\r\nHost: x\r\n\r\n', 400],
     ['bytes that are not HTTP', 'nonsense\r\n\r\n', 400],
     ['a head that is too large', `GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(40_000)}\r\n\r\n`, 431],
+    ['no Host header in HTTP/1.1', 'GET /v1/streams HTTP/1.1\r\n\r\n', 400],
+    ['the method CONNECT', 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n', 400],
+    ['an Expect header of its own', 'POST /v1/auth/token HTTP/1.1\r\nHost: x\r\nExpect: foo\r\nContent-Length: 2\r\n\r\n{}', 417],
     ['two Host headers', 'GET /v1/streams HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n', 400],
   ])('is refused in the error envelope when it has %s', async (_, request, status) => {
     const answer = await answerTo(request)
     expect(answer).toMatchObject({ status, body: { error: { code: 'invalid_request', status } } })
+  })
+
+  it('needs no Host header in HTTP/1.0, and may expect 100-continue', async () => {
+    expect((await answerTo('GET /v1/streams HTTP/1.0\r\n\r\n')).status).toBe(401)
+    const { socket, read } = await open()
+    socket.write(
+      'POST /v1/auth/token HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n',
+    )
+    await read(/^HTTP\/1\.1 100 Continue/)
+    socket.write('{}')
+    expect(await read(/HTTP\/1\.1 400[^]*\}/)).toContain('"/api_key"')
+    socket.destroy()
   })
 })
 
