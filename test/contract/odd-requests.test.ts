@@ -118,13 +118,7 @@ describe('the API, given odd requests', () => {
       base64.replaceAll('=', ''),
     ])
       expect((await upload(written)).status).toBe(201)
-    for (const wrong of [
-      `${base64}=`,
-      `${base64.replaceAll('=', '')}A`,
-      `${base64}\u0141`,
-      base64.replace('A', '-'),
-      base64.replace('A', '\f'),
-    ])
+    for (const wrong of [`${base64}=`, base64.slice(0, -3), `${base64}\u0141`, base64.replace('A', '-'), base64.replace('A', '\f')])
       expect((await upload(wrong)).body.error?.details).toEqual([{ path: '/wasm_binary', message: 'is not base64' }])
   })
 

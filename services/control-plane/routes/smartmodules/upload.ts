@@ -24,7 +24,7 @@ export type Inspected = {
 }
 
 const BLANK = /[\r\n\t ]/
-const BLANKS = new Set([0x0d, 0x0a, 0x09, 0x20])
+const isBlank = (byte: number): boolean => byte === 0x0a || byte === 0x0d || byte === 0x20 || byte === 0x09
 
 /** Base64 in one line with its padding: `base64` breaks its lines, and other tools leave the padding out. */
 function inOneLine(text: string): string {
@@ -32,7 +32,7 @@ function inOneLine(text: string): string {
   // Byte by byte: replacing in a text of 16 MiB can take seconds.
   const bytes = Buffer.from(text)
   let length = 0
-  for (let at = 0; at < bytes.length; at++) if (!BLANKS.has(bytes[at]!)) bytes[length++] = bytes[at]!
+  for (let at = 0; at < bytes.length; at++) if (!isBlank(bytes[at]!)) bytes[length++] = bytes[at]!
   return bytes.toString('latin1', 0, length).padEnd(Math.ceil(length / 4) * 4, '=')
 }
 
