@@ -77,3 +77,19 @@ it('a job whose client has left waits no longer, and the next one takes its turn
     expect(await isSoon(next)).toBe(true)
     await expect(pool.acquire('acc_m', 'computes', left.signal)).rejects.toThrow('the client has left')
   }))
+
+it('a burst of one account waits, and what is beyond it is unavailable, not the account’s rate limit', () =>
+  withPool(1, async (pool) => {
+    let done = 0
+    const job = async () => {
+      const process = await pool.acquire('acc_m', 'computes')
+      await sleep(1)
+      pool.release(process, true)
+      done++
+    }
+    // One has the process and 64 wait.
+    const burst = Array.from({ length: 65 }, job)
+    await expect(pool.acquire('acc_m', 'computes')).rejects.toMatchObject({ code: 'unavailable', headers: { 'Retry-After': '5' } })
+    await Promise.all(burst)
+    expect(done).toBe(65)
+  }))
