@@ -25,7 +25,7 @@ check: node_modules/.installed ## check format, lint, types, generated pages and
 	part 'lint' oxlint --deny-warnings; \
 	part 'types' tsc --noEmit; \
 	part 'types of the console' tsc --noEmit -p services/console; \
-	for page in connectors errors settings status-table; do part "generated page $$page" $(NODE) docs/write-$$page.ts --check; done; \
+	for page in connectors errors metrics settings status-table; do part "generated page $$page" $(NODE) docs/write-$$page.ts --check; done; \
 	part 'generated clients' $(NODE) clients/generate/main.ts --check; \
 	part 'rules of the house' $(NODE) test/run.ts test/house; \
 	[ -z "$$failed" ] || { echo "failed:$${failed%;}"; exit 1; }
@@ -64,11 +64,12 @@ example: node_modules/.installed ## run the API contract's example at full size 
 clients: node_modules/.installed ## write what is generated of the client libraries
 	@$(NODE) clients/generate/main.ts
 
-docs: node_modules/.installed ## write the generated pages: error table, status table, connectors, settings
+docs: node_modules/.installed ## write the generated pages: error table, status table, connectors, settings, metrics
 	@$(NODE) docs/write-errors.ts
 	@$(NODE) docs/write-status-table.ts
 	@$(NODE) docs/write-connectors.ts
 	@$(NODE) docs/write-settings.ts
+	@$(NODE) docs/write-metrics.ts
 
 account: node_modules/.installed ## create an account and key: NAME=… TYPE=developer|professional|enterprise; beside make run, or with the control plane's environment
 	@$(NODE) deploy/local/operate.ts create-account.ts "$(NAME)" "$(TYPE)"

@@ -21,6 +21,7 @@ const GROUPS: readonly [group: string, sources: readonly string[]][] = [
       'docs/operating/accounts.md',
       'docs/operating/isolation.md',
       'docs/operating/settings.md',
+      'docs/operating/metrics.md',
       'docs/operating/upgrades.md',
     ],
   ],

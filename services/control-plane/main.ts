@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import type { Admin } from 'kafkajs'
-import { collectDefaultMetrics, Histogram, Registry as MetricsRegistry } from 'prom-client'
+import { collectDefaultMetrics, Registry as MetricsRegistry } from 'prom-client'
 import {
   childEnvironment,
   connectorDefaultsOf,
@@ -29,6 +29,7 @@ import { openOperationsServer } from '../../shared/telemetry/operations-server.t
 import { withRetries } from '../../shared/telemetry/with-retries.ts'
 import { createApp } from './app.ts'
 import { createHttpServer } from './http-server.ts'
+import { measureRequests } from './metrics.ts'
 import { installBuiltIns } from './built-ins.ts'
 import { createCredentials } from './credentials.ts'
 import type { Deps } from './deps.ts'
@@ -195,20 +196,7 @@ const port = typeof address === 'object' && address !== null ? address.port : co
 
 const metrics = new MetricsRegistry()
 collectDefaultMetrics({ register: metrics })
-const durations = new Histogram({
-  name: 'dps_http_request_seconds',
-  help: 'Duration of HTTP requests',
-  labelNames: ['method', 'status'],
-  registers: [metrics],
-})
-server.on('request', (request, response) => {
-  const from = performance.now()
-  response.once('finish', () => {
-    // These last as long as their clients listen.
-    if (String(response.getHeader('content-type')).startsWith('text/event-stream')) return
-    durations.observe({ method: request.method ?? '', status: String(response.statusCode) }, (performance.now() - from) / 1000)
-  })
-})
+server.on('request', measureRequests(metrics))
 const operations = await openOperationsServer(config.METRICS_HOST, config.METRICS_PORT, metrics, async () => {
   const checks: [string, Promise<unknown>][] = [
     ['postgres', ping(db)],

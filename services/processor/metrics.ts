@@ -1,30 +1,36 @@
-/** The tasks' state and the runners' use as Prometheus gauges, read at scrape time from the same source that the observer publishes. */
-import { Gauge, type Registry } from 'prom-client'
+/** The tasks' state and the runners' use as Prometheus metrics, read at scrape time from the same source that the observer publishes. */
+import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Runners } from './supervisor/runners.ts'
 import type { Measure } from '../../shared/model/telemetry.ts'
 import { runOfReport, type ObservedTask } from '../../shared/model/observed.ts'
 
 type Collect = (set: (labels: Record<string, string | number>, value: number) => void) => void
 
-/** Makes gauges whose values are collected anew at each scrape; values with the same labels add up. */
-const gaugesIn = (registry: Registry) => (name: string, help: string, labelNames: string[], collect: Collect) =>
-  new Gauge({
-    name,
-    help,
-    labelNames,
-    registers: [registry],
-    collect() {
-      this.reset()
-      collect((labels, value) => this.inc(labels, value))
-    },
-  })
+type Made = { reset(): void; inc(labels: Record<string, string | number>, value: number): void }
+type Config = { name: string; help: string; labelNames: string[]; registers: Registry[]; collect(this: Made): void }
+
+/** Makes metrics whose values are collected anew at each scrape; values with the same labels add up. */
+const metricsIn =
+  (registry: Registry, make: (config: Config) => unknown) => (name: string, help: string, labelNames: string[], collect: Collect) =>
+    make({
+      name,
+      help,
+      labelNames,
+      registers: [registry],
+      collect() {
+        this.reset()
+        collect((labels, value) => this.inc(labels, value))
+      },
+    })
+const gaugesIn = (registry: Registry) => metricsIn(registry, (config) => new Gauge(config))
+const countersIn = (registry: Registry) => metricsIn(registry, (config) => new Counter(config))
 
 /** The reports of tasks, each with the id of its pipeline or job. */
 const byRun = (observed: () => ObservedTask[]) => observed().map((report) => ({ ...report, pipeline: runOfReport(report) }))
 
 export function registerTaskMetrics(registry: Registry, observed: () => ObservedTask[]): void {
   const gauge = gaugesIn(registry)
-  gauge('dps_task_running', 'Tasks on this processor by status', ['pipeline', 'status'], (set) => {
+  gauge('dps_tasks', 'Tasks on this processor by status', ['pipeline', 'status'], (set) => {
     for (const { pipeline, status } of byRun(observed)) set({ pipeline, status }, 1)
   })
   gauge('dps_task_lag_records', 'Offsets between position and end, summed over partitions', ['pipeline'], (set) => {
@@ -48,7 +54,7 @@ export function registerTaskMetrics(registry: Registry, observed: () => Observed
     }
     for (const [run, value] of balanced) set({ pipeline: run }, value)
   })
-  gauge('dps_step_records_total', 'Cumulative records by step and outcome', ['pipeline', 'step', 'outcome'], (set) => {
+  countersIn(registry)('dps_step_records_total', 'Cumulative records by step and outcome', ['pipeline', 'step', 'outcome'], (set) => {
     for (const { pipeline, partitions } of byRun(observed)) {
       for (const { steps } of partitions) {
         for (const [index, counters] of steps.entries()) {
@@ -59,7 +65,7 @@ export function registerTaskMetrics(registry: Registry, observed: () => Observed
   })
 }
 
-/** What SmartModules count and observe themselves: `dps_module_count_total`, and a summary's sum and count. */
+/** What SmartModules count and observe themselves. They may count down, so that no value is a counter of Prometheus. */
 export function registerMeasures(registry: Registry, observed: () => ObservedTask[]): void {
   const gauge = gaugesIn(registry)
   const collect =
@@ -69,7 +75,7 @@ export function registerMeasures(registry: Registry, observed: () => ObservedTas
         for (const each of measures) if (each.kind === kind) set({ pipeline, step: each.step, name: each.name }, each[member])
     }
   const labels = ['pipeline', 'step', 'name']
-  gauge('dps_module_count_total', 'What a SmartModule has counted since its task started', labels, collect('count', 'sum'))
+  gauge('dps_module_counted', 'What a SmartModule has counted since its task started', labels, collect('count', 'sum'))
   gauge(
     'dps_module_observed_sum',
     'Sum of the values that a SmartModule has observed since its task started',
@@ -96,7 +102,7 @@ export function registerFleetMetrics(registry: Registry, members: () => number, 
   gauge('dps_runner_memory_bytes', 'Resident memory of each runner', ['group', 'pid'], (set) => {
     for (const { group, pid, rssBytes } of usage()) set({ group, pid }, rssBytes)
   })
-  gauge('dps_runner_cpu_seconds', 'CPU seconds of each runner since its start', ['group', 'pid'], (set) => {
+  countersIn(registry)('dps_runner_cpu_seconds_total', 'CPU seconds of each runner since its start', ['group', 'pid'], (set) => {
     for (const { group, pid, cpuSeconds } of usage()) set({ group, pid }, cpuSeconds)
   })
 }

@@ -250,7 +250,7 @@ describe('the console', () => {
 })
 
 describe('generated pages', () => {
-  it.each(['connectors', 'errors', 'settings', 'status-table'])('%s is up to date with `make docs`', (page) => {
+  it.each(['connectors', 'errors', 'metrics', 'settings', 'status-table'])('%s is up to date with `make docs`', (page) => {
     execFileSync(process.execPath, ['--no-warnings', join(ROOT, 'docs', `write-${page}.ts`), '--check'], { timeout: 120_000 })
   })
 })

@@ -170,7 +170,7 @@ describe('what SmartModules measure', () => {
       { step: 1, module: name, name: 'seen', kind: 'count', times: 10, sum: 10 },
     ])
     const exposed = (await Promise.all(service().metricsUrls.map(async (url) => (await fetch(url)).text()))).join('\n')
-    expect(exposed).toContain(`dps_module_count_total{pipeline="${id}",step="1",name="seen"} 10`)
+    expect(exposed).toContain(`dps_module_counted{pipeline="${id}",step="1",name="seen"} 10`)
     expect(exposed).toContain(`dps_module_observed_sum{pipeline="${id}",step="1",name="n"} 45`)
   })
 })

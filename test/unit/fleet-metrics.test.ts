@@ -1,7 +1,8 @@
-/** What a processor's `/metrics` say about its runners. */
-import { Registry } from 'prom-client'
+/** What the services' `/metrics` say: of the runners, and by names that Prometheus's habits explain. */
+import { Counter, Registry } from 'prom-client'
 import { expect, it } from 'vitest'
-import { registerFleetMetrics } from '../../services/processor/metrics.ts'
+import { measureRequests } from '../../services/control-plane/metrics.ts'
+import { registerFleetMetrics, registerMeasures, registerTaskMetrics } from '../../services/processor/metrics.ts'
 
 it('counts the lanes of each runner apart, and those that slow SmartModules keep', async () => {
   const registry = new Registry()
@@ -21,4 +22,20 @@ it('counts the lanes of each runner apart, and those that slow SmartModules keep
     'dps_lanes_slow{group="account/a"} 0',
     'dps_lanes_slow{group="account/b"} 1',
   ])
+})
+
+it('ends the names of counters, and of nothing else, in _total', () => {
+  const registry = new Registry()
+  measureRequests(registry)
+  registerTaskMetrics(registry, () => [])
+  registerMeasures(registry, () => [])
+  registerFleetMetrics(
+    registry,
+    () => 1,
+    () => [],
+  )
+  const metrics = registry.getMetricsAsArray()
+  const counters = metrics.filter((each) => each instanceof Counter).map(({ name }) => name)
+  expect(counters).toEqual(['dps_step_records_total', 'dps_runner_cpu_seconds_total'])
+  expect(metrics.map(({ name }) => name).filter((name) => name.endsWith('_total'))).toEqual(counters)
 })
