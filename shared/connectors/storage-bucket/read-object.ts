@@ -8,7 +8,7 @@ import type { BlockBuilder } from '../record-block.ts'
 import type { BucketSourceConfig } from './connector.ts'
 import { ObjectMalformed } from './format-reader.ts'
 import { openFormat } from './formats.ts'
-import { ObjectChanged, type ObjectInfo, type ObjectStore } from './object-store.ts'
+import { ObjectChanged, ObjectWithheld, type ObjectInfo, type ObjectStore } from './object-store.ts'
 import { describeObject } from './objects.ts'
 
 /**
@@ -56,11 +56,24 @@ function skip(bytes: number): Transform {
 const isCorrupt = (error: unknown): boolean =>
   error instanceof RangeError || /^(Z_|ERR_BUFFER_TOO_LARGE|ZSTD_)/.test(String((error as { code?: unknown } | undefined)?.code ?? ''))
 
-/** Reads objects; whenever a block is full, the position behind it is yielded. Returns false if aborted, or if the object has changed. */
-export type ReadObject = (object: ObjectInfo, from: Position, into: BlockBuilder, signal: AbortSignal) => AsyncGenerator<Position, boolean>
+/**
+ * What became of an object: `read` to its end, or as far as it can be; `later`: aborted, or the object has changed; or why it could not be read
+ * while no other object could be either, which is perhaps no fault of the object.
+ */
+export type ObjectOutcome = 'read' | 'later' | ObjectWithheld
+/** Reads objects; whenever a block is full, the position behind it is yielded. */
+export type ReadObject = (
+  object: ObjectInfo,
+  from: Position,
+  into: BlockBuilder,
+  signal: AbortSignal,
+) => AsyncGenerator<Position, ObjectOutcome>
 
 /** How the store's objects are read with this config. */
 export function createObjectReader(store: ObjectStore, config: BucketSourceConfig, context: Pick<ConnectorContext, 'log'>): ReadObject {
+  /** Whether an object could be read: a key that may read none must not make dead letters of all. */
+  let mayRead = false
+
   /** The object's decompressed bytes from the position on. */
   async function openObject(object: ObjectInfo, from: Position, signal: AbortSignal): Promise<Readable> {
     const { compression } = describeObject(object.key, config)
@@ -93,24 +106,33 @@ export function createObjectReader(store: ObjectStore, config: BucketSourceConfi
     await reader.end()
   }
 
-  /** Like `readObject`, but an unreadable rest becomes one refused record. Returns false if aborted, or if the object has changed. */
-  async function* readAll(object: ObjectInfo, from: Position, into: BlockBuilder, signal: AbortSignal): AsyncGenerator<Position, boolean> {
+  /** Like `readObject`, but an unreadable rest becomes one refused record. */
+  async function* readAll(
+    object: ObjectInfo,
+    from: Position,
+    into: BlockBuilder,
+    signal: AbortSignal,
+  ): AsyncGenerator<Position, ObjectOutcome> {
     try {
       yield* readObject(object, from, into, signal)
-      return true
+      mayRead = true
+      return 'read'
     } catch (error) {
-      if (signal.aborted) return false
+      if (signal.aborted) return 'later'
       if (error instanceof ObjectChanged) {
         // The next listing shows the new object, or none.
         context.log('warn', error.message)
-        return false
+        return 'later'
       }
-      if (!(error instanceof ObjectMalformed) && !isCorrupt(error)) throw error
-      const message = error instanceof ObjectMalformed ? error.message : `the object ${object.key} is corrupt: ${(error as Error).message}`
+      const isWithheld = error instanceof ObjectWithheld
+      if (isWithheld && error.isForbidden && !mayRead) return error
+      if (!isWithheld && !(error instanceof ObjectMalformed) && !isCorrupt(error)) throw error
+      const message =
+        isWithheld || error instanceof ObjectMalformed ? error.message : `the object ${object.key} is corrupt: ${(error as Error).message}`
       if (config.on_object_error === 'fail') throw new ConfigRefused(message)
       context.log('warn', message)
       into.refuse('object_unreadable', `${message}; the rest is not read unless the object is replaced`, Buffer.from(object.key))
-      return true
+      return 'read'
     }
   }
 

@@ -4,8 +4,9 @@ import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import { GetObjectCommand, HeadObjectCommand, ListObjectsV2Command, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
+import { errorOf } from '../../errors/reason-of.ts'
 import type { AddressGuard } from '../address-guard.ts'
-import { ObjectChanged, type ObjectInfo, type ObjectStore } from './object-store.ts'
+import { ObjectChanged, ObjectWithheld, type ObjectInfo, type ObjectStore } from './object-store.ts'
 
 /** Where an S3-compatible bucket is; `guard` resolves and checks its host. */
 export type S3Place = {
@@ -21,6 +22,9 @@ export type S3Place = {
 const MULTIPART_FROM_BYTES = 16 << 20
 const CONNECTIONS_MAX = 8
 const TIMEOUT_MS = 30_000
+
+/** Refusals (403) that are about one object; others are about the access key, the signature or the clock. */
+const WITHHELD = new Set(['AccessDenied', 'InvalidObjectState'])
 
 const statusOf = (error: unknown): number | undefined =>
   (error as { $metadata?: { httpStatusCode?: number } } | undefined)?.$metadata?.httpStatusCode
@@ -74,6 +78,9 @@ export function openS3Store({ bucket, endpoint, region, accessKey, secretKey, gu
         return answer.Body as Readable
       } catch (error) {
         if (statusOf(error) === 412 || statusOf(error) === 404) throw new ObjectChanged(`the object ${key} changed while it was being read`)
+        const { name, message } = errorOf(error)
+        if (WITHHELD.has(name))
+          throw new ObjectWithheld(`the store does not give the object ${key} out: ${message}`, name === 'AccessDenied')
         throw error
       }
     },

@@ -81,6 +81,8 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
         const half = at && objects.find(({ key, etag }) => key === at!.o && etag === at!.e)
         if (half && at) objects.splice(0, objects.length, half, ...objects.filter((each) => each !== half))
         let isWhole = true
+        let withheld: Error | undefined
+        const doneBefore = done.size
         for (const object of objects) {
           if (signal.aborted) return
           const start = object === half && at ? at : { o: object.key, e: object.etag, b: 0, n: 0 }
@@ -88,8 +90,9 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
           let step = await reading.next()
           for (; !step.done; step = await reading.next()) yield take(step.value)
           if (signal.aborted) return
-          if (!step.value) {
+          if (step.value !== 'read') {
             isWhole = false
+            if (step.value !== 'later') withheld = step.value
             yield take(nowhere())
             continue
           }
@@ -99,6 +102,11 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
         }
         if (finished.length > 0 || builder.count > 0) yield take(nowhere())
         at = undefined
+        if (withheld) {
+          // None could be read. Otherwise the next pass knows that it is the object's own fault.
+          if (done.size === doneBefore) throw withheld
+          continue
+        }
         if (forgets && isWhole) {
           const stale = staleEntries(seen, newest)
           readBefore = Math.max(readBefore, stale.before)
