@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isLong, positionIn, POSITION_IN_TOPIC, withPosition } from '../../services/processor/intake/split-position.ts'
-import { seenBatch } from '../../services/processor/intake/seen.ts'
+import { seenBatches } from '../../services/processor/intake/seen.ts'
 import { BATCH_HEADER_BYTES, decodeRecords } from '../../shared/kafka/protocol/record-batch.ts'
 import { isRead, seenValue, staleEntries } from '../../shared/connectors/storage-bucket/seen-objects.ts'
 
@@ -43,12 +43,31 @@ describe('objects that were read', () => {
   })
 })
 
+describe('entries of one commit', () => {
+  it('are written in batches that a topic accepts by default, in their order', () => {
+    const key = (index: number) => `${'folder/'.repeat(10)}${index}.ndjson`
+    const block = { bytes: Buffer.alloc(0), spans: new Int32Array(0), count: 0 }
+    const reads = [0, 1].map((split) => {
+      const seen = Array.from({ length: 15_000 }, (_, index) => ({ key: key(index), value: index % 2 === 0 ? null : '"etag" 1' }))
+      return { split, read: { block, position: 'p'.repeat(900_000), seen } }
+    })
+    const batches = seenBatches(reads, 0)
+    for (const { length } of batches) expect(length).toBeLessThan(1_000_000)
+    const records = batches.flatMap(({ bytes, length, records: count }) => [
+      ...decodeRecords(Buffer.from(bytes, BATCH_HEADER_BYTES, length - BATCH_HEADER_BYTES), count),
+    ])
+    const wanted = reads.flatMap(({ split, read }) => read.seen.map((entry) => `${split}/${entry.key}`))
+    expect(records.map((record) => String(record.key))).toEqual([...wanted, 'position/0', 'position/1'])
+    expect(records.slice(0, 2).map(({ value }) => value && String(value))).toEqual([null, '"etag" 1'])
+  })
+})
+
 describe('a position', () => {
   it('is read back unchanged, from the metadata or, when it is long, from the topic', () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 9000 }), (position) => {
         const read = { block: { bytes: Buffer.alloc(0), spans: new Int32Array(0), count: 0 }, position }
-        const batch = seenBatch([{ split: 3, read }], 0)
+        const [batch] = seenBatches([{ split: 3, read }], 0)
         if (!isLong(position)) {
           expect(batch).toBeUndefined()
           expect(Buffer.byteLength(withPosition(position))).toBeLessThanOrEqual(4096)

@@ -6,7 +6,7 @@ import { LIMITS } from '../../../shared/model/limits.ts'
 import { frame } from '../../../shared/model/framing.ts'
 import type { TopicWrite } from '../transaction/deliver.ts'
 import type { Transactions } from '../transaction/transactions.ts'
-import { seenBatch } from './seen.ts'
+import { seenBatches } from './seen.ts'
 import { isLong, POSITION_IN_TOPIC, withPosition } from './split-position.ts'
 import type { SplitRead } from './split-reader.ts'
 
@@ -45,8 +45,7 @@ export function openIntakeWriter({ transactions, topic, seenTopic, groupId, owne
         next.set(split, { next: before.next + BigInt(read.block.count), position: read.position })
         records += read.block.count
       }
-      const seen = seenBatch(reads, now())
-      if (seen) writes.push({ topic: seenTopic, batch: seen })
+      for (const batch of seenBatches(reads, now())) writes.push({ topic: seenTopic, batch })
       await transactions.deliver(writes)
       const offsets = [...next].map(([partition, state]) => ({ partition, offset: state.next, metadata: metadataOf(state.position) }))
       await transactions.commit({ groupId, topic, assignment: owned }, offsets)

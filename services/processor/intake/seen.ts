@@ -59,19 +59,33 @@ export function remember(seen: Map<string, string>, { seen: entries = [] }: Sour
   }
 }
 
-/** The seen entries and long positions of `reads`, for their transaction. Undefined when there are none. */
-export function seenBatch(reads: readonly SplitRead[], nowMs: number): OutputBatch | undefined {
+/** A position beside the entries may be long, so a batch stays well below what a topic accepts by default (`max.message.bytes`, 1 MiB). */
+const BATCH_BYTES_MAX = 500_000
+/** Most bytes of a record beside its key and value. */
+const RECORD_OVERHEAD = 30
+
+type Entry = { key: Buffer; value: Buffer | null }
+const sizeOf = ({ key, value }: Entry): number => key.length + (value?.length ?? 0) + RECORD_OVERHEAD
+
+/** The seen entries and long positions of `reads`, for their transaction, in batches that the topic accepts. */
+export function seenBatches(reads: readonly SplitRead[], nowMs: number): OutputBatch[] {
   const last = new Map(reads.map(({ split, read }) => [split, read.position]))
   const long = [...last].filter(([, position]) => isLong(position)).map(([split, value]) => ({ key: `position/${split}`, value }))
   const entries = reads.flatMap(({ split, read }) => (read.seen ?? []).map(({ key, value }) => ({ key: keyOf(split, key), value })))
-  const records = [...entries, ...long].map(({ key, value }, offsetDelta) => ({
-    offsetDelta,
-    timestampDelta: 0n,
-    key: Buffer.from(key),
-    value: value === null ? null : Buffer.from(value),
-    headers: [],
-  }))
-  if (records.length === 0) return undefined
-  const batch = encodeBatch(records, BigInt(nowMs), TRANSACTIONAL)
-  return { partition: 0, bytes: batch.buffer as ArrayBuffer, length: batch.length, records: records.length }
+  const batches: Entry[][] = []
+  let room = 0
+  for (const { key, value } of [...entries, ...long]) {
+    const entry = { key: Buffer.from(key), value: value === null ? null : Buffer.from(value) }
+    if (batches.length === 0 || sizeOf(entry) > room) {
+      batches.push([])
+      room = BATCH_BYTES_MAX
+    }
+    batches.at(-1)!.push(entry)
+    room -= sizeOf(entry)
+  }
+  return batches.map((records) => {
+    const rows = records.map((entry, offsetDelta) => ({ ...entry, offsetDelta, timestampDelta: 0n, headers: [] }))
+    const batch = encodeBatch(rows, BigInt(nowMs), TRANSACTIONAL)
+    return { partition: 0, bytes: batch.buffer as ArrayBuffer, length: batch.length, records: rows.length }
+  })
 }

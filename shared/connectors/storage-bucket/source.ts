@@ -18,6 +18,8 @@ import { isEntryOf, isRead, seenValue, staleEntries } from './seen-objects.ts'
 
 /** A block is also handed over after this many objects were read to the end. */
 const BLOCK_OBJECTS = 1000
+/** Entries that are forgotten in one commit. */
+const FORGOTTEN_AT_ONCE = 5000
 /** The builder's initial size: many objects are tiny. */
 const BLOCK_BYTES_FIRST = 64 << 10
 
@@ -110,8 +112,10 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
         if (forgets && isWhole) {
           const stale = staleEntries(seen, newest)
           readBefore = Math.max(readBefore, stale.before)
-          finished = stale.keys.map((key) => ({ key, value: null }))
-          if (finished.length > 0) yield take(nowhere())
+          for (let from = 0; from < stale.keys.length; from += FORGOTTEN_AT_ONCE) {
+            finished = stale.keys.slice(from, from + FORGOTTEN_AT_ONCE).map((key) => ({ key, value: null }))
+            yield take(nowhere())
+          }
         }
         for (const [key, etag] of done) if (isEntryOf(seen.get(key), etag)) done.delete(key)
         if (!config.follow) return
