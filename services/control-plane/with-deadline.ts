@@ -3,7 +3,7 @@ import { ServiceError } from './service-error.ts'
 
 export const FINISH_TIMEOUT_MS = 10_000
 /** The response to a failed create waits this long for the undo. */
-export const UNDO_TIMEOUT_MS = 2000
+const UNDO_TIMEOUT_MS = 2000
 
 export async function withDeadline<T>(work: Promise<T>, what: string, timeoutMs = FINISH_TIMEOUT_MS): Promise<T> {
   let timer: NodeJS.Timeout | undefined
@@ -20,5 +20,24 @@ export async function withDeadline<T>(work: Promise<T>, what: string, timeoutMs 
     return await Promise.race([work, late])
   } finally {
     clearTimeout(timer)
+  }
+}
+
+/** `beginUndo`: false where the resource is not being created any more. `onLeft`: the reconciler undoes it later. */
+export type Undoing = { beginUndo(): Promise<boolean>; undo(): Promise<void>; onLeft(reason: unknown): void }
+
+/**
+ * Waits for what makes a resource; throws what it throws, or 503 at the deadline, after nothing is left half done if possible. The undo comes
+ * after the end of the making, which would otherwise go on making what was removed already.
+ */
+export async function finishOrUndo(making: Promise<void>, what: string, { beginUndo, undo, onLeft }: Undoing): Promise<void> {
+  try {
+    await withDeadline(making, what)
+  } catch (error) {
+    // It was made just after the deadline, or something else ended its making.
+    if (!(await beginUndo().catch(() => true))) return withDeadline(making, what, UNDO_TIMEOUT_MS)
+    const undone = making.catch(() => {}).then(undo)
+    await withDeadline(undone, 'undoing it', UNDO_TIMEOUT_MS).catch(onLeft)
+    throw error
   }
 }

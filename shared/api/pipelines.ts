@@ -280,6 +280,7 @@ export const deletePipelineContract = contract({
   tag: 'Pipelines',
   scope: 'pipelines:write',
   isConditional: true,
+  mayConflict: true,
   request: { params: IdParams },
   responses: { 204: null, 202: z.object({ pipeline_id: Id, status: Status }) },
 })

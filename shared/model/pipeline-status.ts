@@ -2,7 +2,7 @@
  * The pipeline's status that the API shows, derived from the desired status and the tasks' reports. Pure data and pure functions.
  *
  *   creating ─▶ created ─start▶ starting ─▶ running ─pause▶ pausing ─▶ paused ─resume▶ starting
- *   running, paused ─stop▶ stopping ─▶ stopped ─start▶ starting      any task failed ─▶ failed ─start▶ starting      any ─delete▶ deleting
+ *   running, paused ─stop▶ stopping ─▶ stopped ─start▶ starting      any task failed ─▶ failed ─start▶ starting      any but creating ─delete▶ deleting
  *   running ─ too many records fail ─▶ paused      running, paused, failed, stopped ─restart▶ starting
  *   failed ─ all tasks run again ─▶ running
  */
@@ -62,7 +62,8 @@ const NOTHING_OBSERVED = {
 
 /** Complete: every status × every event. The docs (docs/specs/pipeline-status.md) show the same table. */
 export const TRANSITIONS: Record<PipelineStatus, Record<PipelineEvent, Transition>> = {
-  creating: { ...REFUSED_TO_CLIENTS, ...NOTHING_OBSERVED, delete: 'deleting', update: 'refused', made: 'created' },
+  // Its topics might be created after the deletion has removed them.
+  creating: { ...REFUSED_TO_CLIENTS, ...NOTHING_OBSERVED, delete: 'refused', update: 'refused', made: 'created' },
   // A task's first report ends `created`; without a start, tasks report only that nothing runs, which changes nothing.
   created: {
     ...NOTHING_OBSERVED,

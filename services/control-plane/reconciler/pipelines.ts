@@ -13,6 +13,7 @@ import {
   updatePipeline,
   type PipelineRow,
 } from '../store/pipelines.ts'
+import { ServiceError } from '../service-error.ts'
 import type { Queryable } from '../store/database.ts'
 import type { Deps } from '../deps.ts'
 import { listUnfinishedJobsOf } from '../store/jobs.ts'
@@ -34,11 +35,12 @@ type PipelineDeps = Pick<
   | 'log'
 >
 
-/** Creates the pipeline's own topics, commits the start of every partition once, and hands the definition to the processors. */
-export async function setUpPipeline(
-  { db, withAdmin, cluster, names, replicationFactor, notifyPublisher }: PipelineDeps,
-  pipeline: PipelineRow,
-): Promise<void> {
+/**
+ * Creates the pipeline's own topics, commits the start of every partition once, and hands the definition to the processors. Throws 409, and
+ * leaves nothing behind, where its creation is being undone.
+ */
+export async function setUpPipeline(deps: PipelineDeps, pipeline: PipelineRow): Promise<void> {
+  const { db, withAdmin, cluster, names, replicationFactor, notifyPublisher } = deps
   const { definition } = pipeline
   const { topic, partitions, kind } = definition.source
   if (kind === 'connector') {
@@ -78,14 +80,35 @@ export async function setUpPipeline(
   ])
   // Splits that have read nothing yet get a committed offset too, so that an offset missing later means that it was lost.
   if (kind === 'connector') await cluster.ensureStartOffsets(names.intakeGroup(pipeline.id), source, resolvedStart(pipeline))
-  await db.transaction(async (trx) => {
+  const isKept = await db.transaction(async (trx) => {
     const row = await lockPipeline(trx, pipeline.id)
-    if (row?.status !== 'creating') return
+    if (row?.status !== 'creating') return row !== undefined && row.status !== 'deleting'
     const isStarted = row.desired !== 'stopped'
     await updatePipeline(trx, row.id, { status: 'created' })
     if (isStarted) await publishDefinition(trx, row)
+    return true
   })
   notifyPublisher()
+  if (isKept) return
+  // What removes it may have been here before these topics and groups were.
+  await removeGroups(deps, pipeline)
+  await removeOwnTopics(deps, pipeline)
+  throw new ServiceError('conflict', `the pipeline "${pipeline.name}" was removed while it was being created`)
+}
+
+/** Refused while a task is still a member. */
+async function removeGroups({ withAdmin, names }: PipelineDeps, { id, definition }: PipelineRow): Promise<void> {
+  await withAdmin(async (admin) => {
+    await removeGroup(admin, definition.group_id)
+    if (definition.source.kind === 'connector') await removeGroup(admin, names.intakeGroup(id))
+  })
+}
+
+async function removeOwnTopics({ withAdmin, names }: PipelineDeps, { id, account_id, definition }: PipelineRow): Promise<void> {
+  await withAdmin(async (admin) => {
+    await removeTopics(admin, [definition.dead_letter_topic])
+    if (definition.source.kind === 'connector') await removeTopics(admin, [definition.source.topic, names.seenTopic(account_id, id)])
+  })
 }
 
 const ResolvedStart = z.object({ resolved_start: z.record(z.string(), z.string()) })
@@ -127,18 +150,11 @@ export async function takeDownPipeline(deps: PipelineDeps, pipeline: PipelineRow
     await enqueueRevisionsEnd(trx, row.id, row.revision)
   })
   notifyPublisher()
-  const { kind, topic } = pipeline.definition.source
-  // Refused while a task is still a member. One that joins later finds no position, so it opens nothing of what is disposed of next.
-  await withAdmin(async (admin) => {
-    await removeGroup(admin, pipeline.definition.group_id)
-    if (kind === 'connector') await removeGroup(admin, names.intakeGroup(pipeline.id))
-  })
+  // A task that joins later finds no position, so it opens nothing of what is disposed of next.
+  await removeGroups(deps, pipeline)
   // A replication slot left behind makes the other system keep its log forever, so its removal is retried for an hour.
   const isGivenUp = pipeline.status !== 'deleting' || Date.now() - pipeline.updated_at.getTime() > DISPOSE_MS
   await disposeEndpoints(deps, pipeline.definition, isGivenUp)
-  await withAdmin(async (admin) => {
-    await removeTopics(admin, [pipeline.definition.dead_letter_topic])
-    if (kind === 'connector') await removeTopics(admin, [topic, names.seenTopic(pipeline.account_id, pipeline.id)])
-  })
+  await removeOwnTopics(deps, pipeline)
   await deletePipelineRow(db, pipeline.id)
 }

@@ -12,8 +12,9 @@ import { createDeadLetterTrimmer } from './trim-dead-letters.ts'
 import { applyCpuQuotas } from './cpu-quotas.ts'
 import { deleteOldAudit } from '../store/audit.ts'
 import { deleteOldKeys } from '../store/idempotency.ts'
-import { listUnfinishedPipelines, updatePipeline, type PipelineRow } from '../store/pipelines.ts'
-import { listUnfinishedStreams, updateStream, type StreamRow } from '../store/streams.ts'
+import { listUnfinishedPipelines, type PipelineRow } from '../store/pipelines.ts'
+import { listUnfinishedStreams, type StreamRow } from '../store/streams.ts'
+import { beginUndo } from '../store/unfinished.ts'
 import type { Deps } from '../deps.ts'
 import { settleUnfinishedJobs } from '../jobs/unfinished.ts'
 import { createOffsetKeeper } from './keep-offsets.ts'
@@ -52,7 +53,8 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
 
   async function finishStream(stream: StreamRow): Promise<void> {
     if (stream.status === 'creating' && !isOld(stream)) return attempt('set up a stream', stream, () => setUpStream(deps, stream))
-    await updateStream(db, stream.id, { status: 'deleting' })
+    // It may have been made since it was listed.
+    if (stream.status === 'creating' && !(await beginUndo(db, 'streams', stream.id))) return
     await attempt('remove a stream', stream, () => takeDownStream(deps, stream))
   }
 
@@ -61,8 +63,7 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
     if (pipeline.status === 'creating' && !isOld(pipeline))
       return attempt('set up a pipeline', pipeline, () => setUpPipeline(deps, pipeline))
     if (pipeline.status === 'creating') {
-      await updatePipeline(db, pipeline.id, { status: 'deleting' })
-      await takeDown()
+      if (await beginUndo(db, 'pipelines', pipeline.id)) await takeDown()
     } else if ((await isDrained(db, pipeline)) || Date.now() - pipeline.updated_at.getTime() > DRAIN_MAX_MS) await takeDown()
   }
 

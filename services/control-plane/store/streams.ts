@@ -67,6 +67,11 @@ export async function lockStream(db: Queryable, accountId: string, id: string): 
   return db('streams').where({ account_id: accountId, id }).whereNot('status', 'deleting').forUpdate().first()
 }
 
+/** The stream in any status, locked until the transaction ends. */
+export async function lockAnyStream(db: Queryable, id: string): Promise<StreamRow | undefined> {
+  return db('streams').where({ id }).forUpdate().first()
+}
+
 /** A page of the account's streams, without those being deleted. */
 export async function listStreams(db: Queryable, accountId: string, page: PageRequest): Promise<Page<StreamRow>> {
   return findPage(db('streams').where({ account_id: accountId }).whereNot('status', 'deleting').select('*'), page)

@@ -1,6 +1,15 @@
 /** Rows of resources whose creation or deletion was left half done. */
 import type { Queryable } from './database.ts'
 
+/** True where the resource was still being created: its creation is undone from here on. */
+export async function beginUndo(db: Queryable, table: 'pipelines' | 'streams', id: string): Promise<boolean> {
+  const stop = table === 'pipelines' ? { desired: 'stopped' } : {}
+  const undone = await db(table)
+    .where({ id, status: 'creating' })
+    .update({ status: 'deleting', ...stop, updated_at: db.fn.now() })
+  return undone > 0
+}
+
 /** The oldest of each account come first, so that one account's many do not hide another's. */
 export async function listUnfinished<Row>(
   db: Queryable,

@@ -89,6 +89,7 @@ describeAnswers(contractsOf(pipelinesApi), {
             `/v1/pipelines/${(await client.call<{ pipeline_id: string }>('POST', '/v1/pipelines', body())).body.pipeline_id}`,
           ),
       ],
+      [409, 'while it is being created', async () => client.call('DELETE', await unfinished())],
     ],
   },
   unshown: { deletePipeline: [202, 'its tasks take longer than ten seconds to end'] },

@@ -8,12 +8,13 @@ import { LIMITS } from '../../../../shared/model/limits.ts'
 import { newId } from '../../../../shared/model/ids.ts'
 import type { Queryable } from '../../store/database.ts'
 import { findStream, schemasOf } from '../../store/streams.ts'
-import { insertPipeline, updatePipeline, type PipelineRow, type Use } from '../../store/pipelines.ts'
+import { insertPipeline, type PipelineRow, type Use } from '../../store/pipelines.ts'
 import { assertQuotas } from '../../store/quotas.ts'
+import { beginUndo } from '../../store/unfinished.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { resolvePlace } from '../../definitions/stream-places.ts'
 import { setUpPipeline, takeDownPipeline } from '../../reconciler/pipelines.ts'
-import { UNDO_TIMEOUT_MS, withDeadline } from '../../with-deadline.ts'
+import { finishOrUndo } from '../../with-deadline.ts'
 import { orNameTaken } from '../name-taken.ts'
 import { operation } from '../operation.ts'
 import { assertMayUse } from '../../definitions/may-use.ts'
@@ -212,15 +213,11 @@ export const createPipeline = operation(createPipelineContract, async (deps, cal
   const found = await findBefore(deps, caller, id, body, false)
   const storing = db.transaction(async (trx) => insertNew(trx, body, await resolvePipeline(trx, { names }, caller, id, body, found)))
   const row = await orNameTaken('pipeline', body.name, storing)
-  try {
-    await withDeadline(setUpPipeline(deps, row), 'creating the pipeline')
-  } catch (error) {
-    await updatePipeline(deps.db, id, { status: 'deleting', desired: 'stopped' }).catch(() => {})
-    await withDeadline(takeDownPipeline(deps, row), 'undoing it', UNDO_TIMEOUT_MS).catch((reason: unknown) =>
-      deps.log.warn({ id, reason: reasonOf(reason) }, 'a pipeline will be undone later'),
-    )
-    throw error
-  }
+  await finishOrUndo(setUpPipeline(deps, row), 'creating the pipeline', {
+    beginUndo: () => beginUndo(db, 'pipelines', id),
+    undo: () => takeDownPipeline(deps, row),
+    onLeft: (reason) => deps.log.warn({ id, reason: reasonOf(reason) }, 'a pipeline will be undone later'),
+  })
   return {
     status: 201,
     body: { pipeline_id: id, name: row.name, status: 'created' as const, created_at: row.created_at },

@@ -135,6 +135,7 @@ const DRAIN_WAIT_MS = 10_000
 export const deletePipelineOperation = operation(deletePipelineContract, async (deps, caller, { params }) => {
   const { row, hadTasks } = await deps.db.transaction(async (trx) => {
     const locked = await lockOwnPipeline(trx, caller, params.id)
+    if (transition(locked.status, 'delete') === 'refused') throw new ServiceError('conflict', 'the pipeline is still being created')
     const updated = await updatePipeline(trx, locked.id, { status: 'deleting', desired: 'stopped' })
     await publishDefinition(trx, updated)
     return { row: updated, hadTasks: mayHaveRun(locked) }

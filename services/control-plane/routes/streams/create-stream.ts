@@ -4,12 +4,13 @@ import { createStreamContract, STREAM_DEFAULTS, type StreamRequest } from '../..
 import { invalidRequest, type Detail } from '../../service-error.ts'
 import { newId } from '../../../../shared/model/ids.ts'
 import { SchemaRefused } from '../../../../shared/registry/read-schemas.ts'
-import { insertStream, updateStream, type NewStream } from '../../store/streams.ts'
+import { insertStream, type NewStream } from '../../store/streams.ts'
+import { beginUndo } from '../../store/unfinished.ts'
 import type { Transaction } from '../../store/database.ts'
 import { assertQuotas } from '../../store/quotas.ts'
 import type { Deps } from '../../deps.ts'
 import { setUpStream, takeDownStream } from '../../reconciler/streams.ts'
-import { UNDO_TIMEOUT_MS, withDeadline } from '../../with-deadline.ts'
+import { finishOrUndo } from '../../with-deadline.ts'
 import { orNameTaken } from '../name-taken.ts'
 import { operation } from '../operation.ts'
 import { resolveSchemaId, resolveTopic } from './adopt.ts'
@@ -58,17 +59,14 @@ export const createStream = operation(createStreamContract, async (deps, caller,
     return insertStream(trx, fresh)
   }
   const row = await orNameTaken('stream', name, db.transaction(insert))
-  try {
-    await withDeadline(setUpStream(deps, row), 'creating the stream')
-  } catch (error) {
-    // Leave nothing half done: undo it now if possible, else the reconciler does.
-    await updateStream(db, id, { status: 'deleting' }).catch(() => {})
-    await withDeadline(takeDownStream(deps, row), 'undoing it', UNDO_TIMEOUT_MS).catch((reason: unknown) =>
-      log.warn({ id, reason: reasonOf(reason) }, 'a stream will be undone later'),
-    )
+  await finishOrUndo(setUpStream(deps, row), 'creating the stream', {
+    beginUndo: () => beginUndo(db, 'streams', id),
+    undo: () => takeDownStream(deps, row),
+    onLeft: (reason) => log.warn({ id, reason: reasonOf(reason) }, 'a stream will be undone later'),
+  }).catch((error: unknown) => {
     if (!(error instanceof SchemaRefused)) throw error
     const path = body.schema_id === undefined ? '/schema' : '/schema_id'
     throw invalidRequest([{ path, message: `the schema registry refuses it: ${error.message}` }])
-  }
+  })
   return { status: 201, body: { id, name, status: 'active' as const, created_at: row.created_at }, headers: { Location: `/streams/${id}` } }
 })
