@@ -1,7 +1,24 @@
 /** Avro's types in JSON: times as ISO 8601 strings, decimals as strings of digits, 64-bit integers with all their digits. */
 import type { Type } from 'avsc'
-import { exactInteger, integerOf } from '../model/exact-json.ts'
+import { exactInteger, integerOf, isRawJSON } from '../model/exact-json.ts'
 import { daysOf, instantOf, isoOf, unitsOf } from '../model/times.ts'
+import type { JsonBudget } from './expansion.ts'
+
+/** Members of avsc's types that are missing from its declarations. */
+export type Shape = Type & {
+  fields?: { name: string; type: Shape }[]
+  itemsType?: Shape
+  valuesType?: Shape
+  types?: Shape[]
+  underlyingType?: Shape
+}
+
+/** Whether a parsed member is a JSON object. */
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawJSON(value)
+
+/** avsc's name for the 64-bit type made by `exactLong`. */
+export const LONG = 'abstract:long'
 
 const DAY_MS = 86_400_000
 const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?$/
@@ -13,6 +30,22 @@ const LONG_MAX = 2n ** 63n - 1n
 
 /** Fractional digits of a second per timestamp type (Avro 1.12, "Timestamps"). */
 const TIMESTAMPS = { 'timestamp-millis': 3, 'timestamp-micros': 6, 'timestamp-nanos': 9 } as const
+
+const DECIMAL_SCALE_MAX = 1000
+const isInteger = (value: unknown): value is number => Number.isSafeInteger(value)
+
+/**
+ * The logical type that a schema is read as; undefined if there is none, or not one that is read as such. A logical type is ignored where it
+ * is not defined for the schema's type, or has invalid attributes (Avro 1.12, "Logical Types").
+ */
+export function logicalOf({ type, logicalType, precision, scale = 0 }: Record<string, unknown>): string | undefined {
+  if (typeof logicalType !== 'string') return undefined
+  if (Object.hasOwn(TIMESTAMPS, logicalType)) return type === 'long' ? logicalType : undefined
+  if (logicalType === 'date') return type === 'int' ? logicalType : undefined
+  if (logicalType !== 'decimal' || (type !== 'bytes' && type !== 'fixed')) return undefined
+  const isValid = isInteger(precision) && isInteger(scale) && scale >= 0 && scale <= Math.min(precision, DECIMAL_SCALE_MAX) && precision > 0
+  return isValid ? logicalType : undefined
+}
 
 /**
  * Big-endian two's complement of a number (Avro 1.12, "Decimal") in `size` bytes, or as few as needed. Undefined if `size` is too small.
@@ -32,8 +65,11 @@ function decimalOf(bytes: Buffer, scale: number): string {
   return `${unscaled < 0n ? '-' : ''}${whole}${scale > 0 ? `.${digits.slice(-scale)}` : ''}`
 }
 
-/** Returns avsc's option `logicalTypes` for timestamps, dates and decimals. avsc reads other logical types as their underlying type. */
-export function logicalTypes({ LogicalType }: typeof import('avsc').types) {
+/**
+ * Returns avsc's option `logicalTypes` for timestamps, dates and decimals. avsc reads other logical types as their underlying type. What a
+ * decimal's scale adds to its digits is spent of `budget`.
+ */
+export function logicalTypes({ LogicalType }: typeof import('avsc').types, budget: JsonBudget) {
   const timestamp = (digits: 3 | 6 | 9) =>
     class extends LogicalType {
       protected override _fromValue(value: unknown): string {
@@ -67,10 +103,10 @@ export function logicalTypes({ LogicalType }: typeof import('avsc').types) {
       this.#scale = schema.scale ?? 0
       this.#precision = schema.precision ?? 0
       this.#size = schema.size
-      if (!Number.isInteger(this.#scale) || this.#scale < 0 || this.#scale > 1000) throw new Error('a decimal has an invalid scale')
     }
     protected override _fromValue(value: Buffer): string {
       if (value.length > DECIMAL_BYTES_MAX) throw new Error(`a decimal has more than ${DIGITS_MAX} digits`)
+      budget.spend(this.#scale)
       return decimalOf(value, this.#scale)
     }
     protected override _toValue(value: unknown): Buffer | undefined {

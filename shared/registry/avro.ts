@@ -2,64 +2,24 @@
  * Avro values as JSON and back, by avsc. In JSON, times are ISO 8601 strings, decimals strings of digits, bytes base64. A value of a union
  * whose branches JSON can't tell apart is `{"<type>": value}`.
  */
-import { createRequire } from 'node:module'
-import type { Type } from 'avsc'
-import type { SchemaText } from '../model/schema-text.ts'
 import { assertWellFormed, doubleOf, exactDouble, FLOAT_MAX, integerOf, isRawJSON, parseExactly } from '../model/exact-json.ts'
-import { exactLong, logicalTypes } from './avro-types.ts'
+import type { SchemaText } from '../model/schema-text.ts'
+import { recordOf } from './avro-records.ts'
+import { openAvroType } from './avro-schemas.ts'
+import { isObject, LONG, type Shape } from './avro-types.ts'
 import { fromBase64 } from './base64.ts'
 import type { Codec } from './codecs.ts'
+import { createJsonBudget } from './expansion.ts'
 import { MemberRefused } from './member-refused.ts'
 
-// Loaded by the first stream that needs it, so that lanes of JSON streams start without it.
-const load = createRequire(import.meta.url)
-
-/** Members of avsc's types that are missing from its declarations. */
-type Shape = Type & {
-  fields?: { name: string; type: Shape; defaultValue(): unknown }[]
-  itemsType?: Shape
-  valuesType?: Shape
-  types?: Shape[]
-}
-
-/** avsc's name for the 64-bit type made by `exactLong`. */
-const LONG = 'abstract:long'
-const NUMBERS = new Set(['int', 'long', 'float', 'double'])
-/** Whether a branch of a union is a number in JSON. */
-const isNumeric = (branch: unknown): boolean =>
-  typeof branch === 'string'
-    ? NUMBERS.has(branch)
-    : isObject(branch) && NUMBERS.has(String(branch.type)) && !TEXT_TYPES.has(String(branch.logicalType))
-
 /** Returns the codec of an Avro schema. Throws an Error that says why the schema can't be used. */
-export function openAvro({ text, references }: SchemaText): Codec {
-  const avro = load('avsc') as typeof import('avsc')
-  const options = { wrapUnions: 'auto', logicalTypes: logicalTypes(avro.types), registry: {}, typeHook } as never
-  const long = exactLong(avro.types)
-  const opened = new Set<object>()
-  /** Whether avsc should make a logical type of the schema. It then asks again for the underlying long, which is answered with false. */
-  function isLogical(schema: Record<string, unknown>): boolean {
-    if (!TIMES.has(String(schema.logicalType)) || opened.delete(schema)) return false
-    opened.add(schema)
-    return true
-  }
-  /**
-   * Makes longs exact, and wraps unions with several branches that are strings in JSON, or several that are numbers: JSON can't tell those
-   * apart, although avsc may tell their bytes apart.
-   */
-  function typeHook(schema: unknown, given: { registry: Record<string, Shape>; namespace?: string }): Type | undefined {
-    if (schema === 'long' || (isObject(schema) && schema.type === 'long' && !isLogical(schema))) return long
-    if (!Array.isArray(schema)) return undefined
-    const isClear = schema.filter((branch) => isText(branch, given)).length < 2 && schema.filter(isNumeric).length < 2
-    if (isClear) return undefined
-    return new avro.types.WrappedUnionType(schema as never, given as never)
-  }
-  for (const reference of references) avro.Type.forSchema(JSON.parse(reference.text), options)
-  const type = avro.Type.forSchema(JSON.parse(text), options) as Shape
-  assertNoEmptyItems(type, new Set())
+export function openAvro(schema: SchemaText): Codec {
+  const budget = createJsonBudget()
+  const type = openAvroType(schema, budget)
   return {
-    fields: Object.fromEntries((type.fields ?? []).map((field) => [field.name, fieldType(field)])),
+    fields: Object.fromEntries((type.fields ?? []).map((field) => [field.name, fieldType(type, field)])),
     toJson(value) {
+      budget.begin(value.length)
       const record: unknown = type.fromBuffer(Buffer.from(value.buffer, value.byteOffset, value.byteLength))
       return JSON.stringify(record, asPlain)
     },
@@ -84,41 +44,6 @@ function asPlain(this: unknown, name: string, member: unknown): unknown {
   if (Buffer.isBuffer(before)) return before.toString('base64')
   return typeof member === 'number' ? exactDouble(member) : member
 }
-
-const TIMES = new Set(['timestamp-millis', 'timestamp-micros', 'timestamp-nanos'])
-/** Logical types that are strings in JSON. */
-const TEXT_TYPES = new Set([...TIMES, 'date', 'decimal'])
-const TEXTS = new Set(['string', 'bytes', 'fixed', 'enum'])
-
-/** Whether a branch of a union is a string in JSON. */
-function isText(branch: unknown, { registry, namespace }: { registry: Record<string, Shape>; namespace?: string }): boolean {
-  if (typeof branch === 'string') {
-    const known = registry[branch] ?? registry[`${namespace ?? ''}.${branch}`]
-    return TEXTS.has(branch) || (known !== undefined && TEXTS.has(known.typeName))
-  }
-  if (!isObject(branch)) return false
-  const { type, logicalType } = branch
-  return TEXT_TYPES.has(String(logicalType)) || TEXTS.has(String(type))
-}
-
-/** Throws for lists whose items take no bytes: a value of five bytes could have a billion of them. */
-function assertNoEmptyItems(type: Shape, seen: Set<Shape>): void {
-  if (seen.has(type)) return
-  seen.add(type)
-  if (type.itemsType && isEmpty(type.itemsType, new Set())) throw new Error('it has a list of items that take no bytes')
-  const inner = [type.itemsType, type.valuesType, ...(type.types ?? []), ...(type.fields ?? []).map((field) => field.type)]
-  for (const each of inner) if (each) assertNoEmptyItems(each, seen)
-}
-
-function isEmpty(type: Shape, seen: Set<Shape>): boolean {
-  if (type.typeName === 'null' || (type.typeName === 'fixed' && (type as { size?: number }).size === 0)) return true
-  if (type.typeName !== 'record' || seen.has(type)) return false
-  seen.add(type)
-  return type.fields!.every((field) => isEmpty(field.type, seen))
-}
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawJSON(value)
 
 /**
  * A number with more digits than JavaScript keeps, as its type accepts it. For other types it becomes a value that does not fit, so that
@@ -153,14 +78,16 @@ function shaped(type: Shape, value: unknown, path: readonly string[]): unknown {
       return Array.isArray(value) ? value.map((item, index) => shaped(type.itemsType!, item, [...path, String(index)])) : value
     case 'map':
       return isObject(value) ? mapped(value, (key, item) => shaped(type.valuesType!, item, [...path, key])) : value
-    case 'record': {
+    case 'record':
+    case 'error': {
       if (!isObject(value)) return value
-      const members: Record<string, unknown> = { ...value }
-      const unknown = Object.keys(members).find((name) => !type.fields!.some((field) => field.name === name))
-      if (unknown !== undefined) throw new MemberRefused([...path, unknown], "is not in the stream's Avro schema")
-      for (const field of type.fields!) {
-        if (members[field.name] !== undefined) members[field.name] = shaped(field.type, members[field.name], [...path, field.name])
-        else if (field.defaultValue() === undefined) members[field.name] = null
+      const { fields, defaults } = recordOf(type)
+      for (const name of Object.keys(value))
+        if (!fields.has(name)) throw new MemberRefused([...path, name], "is not in the stream's Avro schema")
+      const members: Record<string, unknown> = {}
+      for (const [name, inner] of fields) {
+        if (Object.hasOwn(value, name)) members[name] = shaped(inner, value[name], [...path, name])
+        else members[name] = defaults.has(name) ? defaults.get(name) : null
       }
       return members
     }
@@ -192,10 +119,10 @@ function bytesOf(text: string, path: readonly string[]): Buffer {
 /** Whether a JSON value may belong to this branch of a union. Unions whose branches JSON can't tell apart are wrapped instead. */
 function canHold(type: Shape, value: unknown): boolean {
   if (typeof value === 'string')
-    return !['null', 'boolean', 'int', LONG, 'float', 'double', 'array', 'map', 'record'].includes(type.typeName)
+    return !['null', 'boolean', 'int', LONG, 'float', 'double', 'array', 'map', 'record', 'error'].includes(type.typeName)
   if (isRawJSON(value)) return [LONG, 'float', 'double'].includes(type.typeName)
   if (Array.isArray(value)) return type.typeName === 'array'
-  return isObject(value) && ['record', 'map'].includes(type.typeName)
+  return isObject(value) && ['record', 'error', 'map'].includes(type.typeName)
 }
 
 const SCALARS: Record<string, string> = {
@@ -223,11 +150,10 @@ function typeNameOf(type: Shape): string {
 }
 
 /** The field's type name; it ends in `?` if the field has a default or may be null, because the member may then be missing. */
-function fieldType(field: NonNullable<Shape['fields']>[number]): string {
-  const { type } = field
+function fieldType(record: Shape, { name: field, type }: { name: string; type: Shape }): string {
   const [others, hasNull] = type.types
     ? [type.types.filter(({ typeName }) => typeName !== 'null'), type.types.some(({ typeName }) => typeName === 'null')]
     : [[type], false]
   const name = others.length === 1 ? typeNameOf(others[0]!) : 'any'
-  return hasNull || field.defaultValue() !== undefined ? `${name}?` : name
+  return hasNull || recordOf(record).defaults.has(field) ? `${name}?` : name
 }

@@ -7,6 +7,7 @@ import type { Field, Type } from 'protobufjs'
 import type { SchemaText } from '../model/schema-text.ts'
 import { assertWellFormed, exactDouble, exactInteger, parseExactly } from '../model/exact-json.ts'
 import type { Codec } from './codecs.ts'
+import { createJsonBudget, type JsonBudget } from './expansion.ts'
 import { firstTypeOf, type Protobuf } from './protobuf-files.ts'
 import { enumOf, LONGS, membersOf, messageOf, NANOS_PER_SECOND, TIMESTAMP } from './protobuf-write.ts'
 import { instantOf } from '../model/times.ts'
@@ -22,12 +23,14 @@ export function openProtobuf({ text, references }: SchemaText): Codec {
   const protobuf = load('protobufjs') as Protobuf
   const type = firstTypeOf(protobuf, text, references)
   const exact = messagesToShow(type)
+  const budget = createJsonBudget()
   assertKeysReadable(type, new Set())
   return {
     fields: Object.fromEntries(type.fieldsArray.map((field) => [field.name, `${typeNameOf(field)}?`])),
     toJson(value) {
       const message = type.decode(value.subarray(endOfIndex(value)))
-      assertBounded(type, message, EXPANSION * value.length + EXPANSION_FLOOR)
+      budget.begin(value.length)
+      assertBounded(type, message, budget)
       const record = type.toObject(message, { longs: String, bytes: String, enums: String, defaults: true })
       return JSON.stringify(exact.has(type) ? shown(type, record, message, exact) : record, asFinite)
     },
@@ -50,34 +53,20 @@ function endOfIndex(value: Uint8Array): number {
   throw new Error('the value is not of the first message of its schema')
 }
 
-/**
- * How many bytes of JSON a value may become, per byte and at least: each message has a member for every field of its type, so a list of
- * empty ones, two bytes each, could become gigabytes.
- */
-const EXPANSION = 64
-const EXPANSION_FLOOR = 8 << 20
-
-/** Throws when the members of the message and of nested ones, with their names, take more bytes than given; returns what is left. */
-function assertBounded(type: Type, message: object, bytesLeft: number): number {
-  let left = bytesLeft
-  const spend = (bytes: number): void => {
-    left -= bytes
-    if (left < 0)
-      throw new Error('the value would become too much JSON: its type has many fields, or long names, that take few bytes in it')
-  }
+/** Spends what the members of the message and of nested ones take with their names, whether they are set or not. */
+function assertBounded(type: Type, message: object, budget: JsonBudget): void {
   for (const field of type.fieldsArray) {
-    spend(field.name.length + 8)
+    budget.spend(field.name.length + 8)
     const inner = messageOf(field)
     const names = enumOf(field)
     if (!inner && !names) continue
     const held: unknown = Object.hasOwn(message, field.name) ? (message as Record<string, unknown>)[field.name] : names && field.typeDefault
     const items = field.repeated || field.map ? Object.values(held ?? {}) : [held]
     for (const each of items) {
-      if (inner && typeof each === 'object' && each !== null) left = assertBounded(inner, each, left)
-      else if (names) spend((names.valuesById[Number(each)]?.length ?? 8) + 3)
+      if (inner && typeof each === 'object' && each !== null) assertBounded(inner, each, budget)
+      else if (names) budget.spend((names.valuesById[Number(each)]?.length ?? 8) + 3)
     }
   }
-  return left
 }
 
 /** Throws for maps whose keys are 64-bit integers, which protobufjs reads as bytes. */
