@@ -5,6 +5,7 @@
  */
 import { threadCpuMs } from './bounded-work.ts'
 import { ServiceError } from './service-error.ts'
+import { createLines } from './some-at-a-time.ts'
 import { nextTurn, TURN_MS } from './turns.ts'
 
 /** Steps, and bytes in them, between two looks at the clock. */
@@ -75,11 +76,8 @@ export type Pacer = {
   during<T>(accountId: string, work: (pace: Pace) => Promise<T>): Promise<T>
 }
 
-type Line = { running: number; waiting: (() => void)[]; timer?: NodeJS.Timeout | undefined }
-
 export function createPacer({ times = PACE, atOnce = AT_ONCE_MAX, waitingMax = WAITING_MAX, waitMs = WAIT_MAX_MS } = {}): Pacer {
   const rests = createRests(times)
-  const lines = new Map<string, Line>()
 
   function tooMuch(accountId: string): ServiceError {
     const seconds = Math.max(1, Math.ceil(rests.left(accountId) / 1000))
@@ -88,72 +86,35 @@ export function createPacer({ times = PACE, atOnce = AT_ONCE_MAX, waitingMax = W
     })
   }
 
-  /** Lets those in begin that may: what has waited goes one by one, because the one before it may turn out to be long again. */
-  function admit(accountId: string, line: Line): void {
-    clearTimeout(line.timer)
-    line.timer = undefined
-    if (line.waiting.length === 0) {
-      if (line.running === 0) lines.delete(accountId)
-      return
-    }
-    if (line.running > 0) return
-    const left = rests.left(accountId)
-    if (left > 0) line.timer = setTimeout(() => admit(accountId, line), Math.ceil(left))
-    else line.waiting.shift()!()
-  }
-
-  function turn(accountId: string, line: Line): Promise<void> {
-    if (line.waiting.length >= waitingMax || rests.left(accountId) > waitMs) return Promise.reject(tooMuch(accountId))
-    return new Promise((resolve, reject) => {
-      const start = () => {
-        clearTimeout(late)
-        line.running++
-        resolve()
-      }
-      const late = setTimeout(() => {
-        line.waiting.splice(line.waiting.indexOf(start), 1)
-        reject(tooMuch(accountId))
-        admit(accountId, line)
-      }, waitMs)
-      line.waiting.push(start)
-      if (line.running === 0 && line.timer === undefined) admit(accountId, line)
-    })
-  }
+  const lines = createLines({
+    // What has waited goes one by one, because the one before it may turn out to be long again.
+    msUntilNext: (accountId, running, hasWaited) =>
+      rests.left(accountId) || (running < (hasWaited ? 1 : atOnce) ? 0 : Number.POSITIVE_INFINITY),
+    waitMaxMs: waitMs,
+    whenLate: tooMuch,
+    waitingMax,
+  })
 
   return {
-    async during(accountId, work) {
-      const line: Line = lines.get(accountId) ?? { running: 0, waiting: [] }
-      if (line.waiting.length === 0 && line.running < atOnce && rests.left(accountId) === 0) {
-        lines.set(accountId, line)
-        line.running++
-      } else {
-        lines.set(accountId, line)
-        try {
-          await turn(accountId, line)
-        } catch (error) {
-          if (line.running === 0 && line.waiting.length === 0) lines.delete(accountId)
-          throw error
+    during: (accountId, work) =>
+      lines.run(accountId, async () => {
+        let isOver = false
+        const pace: Pace = {
+          turns: (count, step) =>
+            paced(
+              count,
+              (index) => {
+                if (isOver) throw new Error('the request was answered before its work had ended')
+                return step(index)
+              },
+              (ms) => rests.worked(accountId, ms),
+            ),
         }
-      }
-      let isOver = false
-      const pace: Pace = {
-        turns: (count, step) =>
-          paced(
-            count,
-            (index) => {
-              if (isOver) throw new Error('the request was answered before its work had ended')
-              return step(index)
-            },
-            (ms) => rests.worked(accountId, ms),
-          ),
-      }
-      try {
-        return await work(pace)
-      } finally {
-        isOver = true
-        line.running--
-        admit(accountId, line)
-      }
-    },
+        try {
+          return await work(pace)
+        } finally {
+          isOver = true
+        }
+      }),
   }
 }

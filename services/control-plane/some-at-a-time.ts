@@ -1,24 +1,50 @@
 /** Work on one thing, at most so much at once within this process; more waits for its turn. */
 
-type Line = { running: number; waiting: (() => void)[] }
+type Line = { running: number; waiting: (() => void)[]; timer?: NodeJS.Timeout }
 
-/** `whenLate` makes the error for work that has waited for longer than `waitMaxMs`, or that comes when `waitingMax` wait already. */
-export function createSomeAtATime(max: number, waitMaxMs: number, whenLate: () => Error, waitingMax = Number.POSITIVE_INFINITY) {
+export type LineRules = {
+  /** In how many milliseconds more work may begin beside so much: 0 is now, Infinity not before some of it has ended. */
+  msUntilNext(key: string, running: number, hasWaited: boolean): number
+  waitMaxMs: number
+  /** Makes the error for work that has waited for longer, would have to, or comes when `waitingMax` wait already. */
+  whenLate(key: string): Error
+  waitingMax: number
+}
+
+/** Each key has a line of its own, in which work waits. */
+export function createLines({ msUntilNext, waitMaxMs, whenLate, waitingMax }: LineRules) {
   const lines = new Map<string, Line>()
 
-  /** Resolves when there is room. */
-  function turn(line: Line): Promise<void> {
-    if (line.waiting.length >= waitingMax) return Promise.reject(whenLate())
+  /** Lets those in begin that may. */
+  function admit(key: string, line: Line): void {
+    clearTimeout(line.timer)
+    while (line.waiting.length > 0) {
+      const ms = msUntilNext(key, line.running, true)
+      if (ms > 0) {
+        if (ms < Number.POSITIVE_INFINITY) line.timer = setTimeout(() => admit(key, line), Math.ceil(ms))
+        return
+      }
+      line.running++
+      line.waiting.shift()!()
+    }
+    if (line.running === 0) lines.delete(key)
+  }
+
+  /** Resolves when the work may begin. */
+  function turn(key: string, line: Line): Promise<void> {
+    const ms = msUntilNext(key, line.running, true)
+    if (line.waiting.length >= waitingMax || (ms > waitMaxMs && ms < Number.POSITIVE_INFINITY)) return Promise.reject(whenLate(key))
     return new Promise((resolve, reject) => {
       const start = () => {
-        clearTimeout(timer)
+        clearTimeout(late)
         resolve()
       }
-      const timer = setTimeout(() => {
+      const late = setTimeout(() => {
         line.waiting.splice(line.waiting.indexOf(start), 1)
-        reject(whenLate())
+        reject(whenLate(key))
       }, waitMaxMs)
       line.waiting.push(start)
+      admit(key, line)
     })
   }
 
@@ -26,16 +52,21 @@ export function createSomeAtATime(max: number, waitMaxMs: number, whenLate: () =
     async run<T>(key: string, work: () => Promise<T>): Promise<T> {
       const line = lines.get(key) ?? { running: 0, waiting: [] }
       lines.set(key, line)
-      if (line.running < max) line.running++
-      else await turn(line)
+      if (line.waiting.length === 0 && msUntilNext(key, line.running, false) === 0) line.running++
+      else
+        await turn(key, line).catch((error: unknown) => {
+          admit(key, line)
+          throw error
+        })
       try {
         return await work()
       } finally {
-        // The next one has the place of this one.
-        const next = line.waiting.shift()
-        if (next) next()
-        else if (--line.running === 0) lines.delete(key)
+        line.running--
+        admit(key, line)
       }
     },
   }
 }
+
+export const createSomeAtATime = (max: number, waitMaxMs: number, whenLate: () => Error, waitingMax = Number.POSITIVE_INFINITY) =>
+  createLines({ msUntilNext: (_key, running) => (running < max ? 0 : Number.POSITIVE_INFINITY), waitMaxMs, whenLate, waitingMax })
