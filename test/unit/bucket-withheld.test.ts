@@ -57,6 +57,10 @@ it.each(['InvalidObjectState', 'AccessDenied'])(
     const store = await openStore({ 'a.ndjson': { code }, 'b.ndjson': '{"n":1}\n\n', 'c.ndjson': { code } })
     expect((await store.read()).sort()).toEqual(['a.ndjson', 'c.ndjson', '{"n":1}'])
     await store.close()
+    // An object that is no JSON was given out too.
+    const malformed = await openStore({ 'a.json': { code }, 'b.json': '[1,}    ' })
+    expect((await malformed.read()).length).toBeGreaterThan(1)
+    await malformed.close()
   },
 )
 

@@ -71,7 +71,7 @@ export type ReadObject = (
 
 /** How the store's objects are read with this config. */
 export function createObjectReader(store: ObjectStore, config: BucketSourceConfig, context: Pick<ConnectorContext, 'log'>): ReadObject {
-  /** Whether an object could be read: a key that may read none must not make dead letters of all. */
+  /** Whether the store has given an object out: a key that may read none must not make dead letters of all. */
   let mayRead = false
 
   /** The object's decompressed bytes from the position on. */
@@ -79,6 +79,8 @@ export function createObjectReader(store: ObjectStore, config: BucketSourceConfi
     const { compression } = describeObject(object.key, config)
     const isPlain = compression === 'none'
     const readable = await store.read(object, isPlain ? from.b : 0, signal)
+    // Nothing is asked of the store for an empty object.
+    mayRead ||= object.size > 0
     const skipping = isPlain || from.b === 0 ? [] : [skip(from.b)]
     return chained(readable, [...decompressorOf(compression), ...skipping])
   }
@@ -115,7 +117,6 @@ export function createObjectReader(store: ObjectStore, config: BucketSourceConfi
   ): AsyncGenerator<Position, ObjectOutcome> {
     try {
       yield* readObject(object, from, into, signal)
-      mayRead = true
       return 'read'
     } catch (error) {
       if (signal.aborted) return 'later'
