@@ -1,6 +1,7 @@
 /** One suite for every source, against the real system: it reads everything once, resumes from any position, and stops when told to. */
 import registryPackage from '@kafkajs/confluent-schema-registry'
 import { Redis } from 'ioredis'
+import kafkajs from 'kafkajs'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findConnector } from '../../shared/connectors/catalogue.ts'
@@ -29,6 +30,7 @@ afterAll(async () => {
 })
 
 const { SchemaRegistry, SchemaType } = registryPackage
+const { CompressionTypes } = kafkajs
 const NUMBERS = '{"type":"record","name":"Numbers","fields":[{"name":"n","type":"long"}]}'
 const name = (kind: string) => unique(kind).replaceAll('-', '_').toLowerCase()
 const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => from + index)
@@ -224,6 +226,24 @@ describe.each(SOURCES)('$what as a source', ({ id, splits, prepare }) => {
 })
 
 describe('a topic of another cluster', () => {
+  it('is read in small blocks, however large its batches are once they are inflated', async () => {
+    const topic = await createTopic(second.kafka, 1)
+    const producer = second.kafka.producer()
+    await producer.connect()
+    const value = 'x'.repeat(900_000)
+    for (let n = 0; n < 12; n++) await producer.send({ topic, messages: [{ value }], compression: CompressionTypes.GZIP })
+    await producer.disconnect()
+    const source = await openSource('conn_kafka', { brokers: second.brokers, topic }, contextFor())
+    const sizes: number[] = []
+    for await (const { block, position } of source.read({ index: 0, count: 1 }, undefined, new Map(), new AbortController().signal)) {
+      sizes.push(block.bytes.length)
+      if ((JSON.parse(position) as Record<string, string>)[0] === '12') break
+    }
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(12 * value.length)
+    expect(Math.max(...sizes)).toBeLessThan(3_000_000)
+    await source.close()
+  })
+
   it('is committed past what holds no record within a minute, so that retention can’t move its start past the position', async () => {
     const topic = await createTopic(second.kafka, 1)
     const producer = second.kafka.producer({ transactionalId: unique('aborts'), idempotent: true, maxInFlightRequests: 1 })

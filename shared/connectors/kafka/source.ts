@@ -13,6 +13,8 @@ import {
   decodeRecords,
   encodeHeaders,
   readBatchHeader,
+  type BatchHeader,
+  type KafkaRecord,
 } from '../../kafka/protocol/record-batch.ts'
 import type { Cluster, Connections, TopicLayout } from '../../kafka/cluster.ts'
 import { KAFKA_ERRORS, hasMoved, kafkaErrorName } from '../../kafka/wire/error-codes.ts'
@@ -30,6 +32,8 @@ const Position = z.record(z.string(), z.string())
 const TOPIC_ID = 'id'
 
 const BYTES_MAX = 4 << 20
+/** A block is handed over at this size, however much more was fetched: what is compressed may be a hundred times as large. */
+const BLOCK_BYTES = 1 << 20
 const WAIT_MS = 500
 /** Progress over what holds no record, such as transaction markers, is committed once a minute. */
 const QUIET_COMMIT_MS = 60_000
@@ -49,10 +53,10 @@ type AddRecords = (
   isAborted: ReturnType<typeof createAbortedFilter>,
   into: BlockBuilder,
   signal: AbortSignal,
-) => Promise<bigint>
+) => AsyncGenerator<bigint>
 
-/** Adds the records from an offset on to a block and returns the next offset. */
-function createRecordReader(config: KafkaSourceConfig, registry: OtherRegistry | undefined): AddRecords {
+/** Adds the records from an offset on to a block; after each batch, yields the offset behind it. */
+export function createRecordReader(config: Pick<KafkaSourceConfig, 'topic' | 'framed'>, registry: OtherRegistry | undefined): AddRecords {
   /** The value to pass on. A value that can't be read is passed on unchanged, so that it becomes a dead letter with its own bytes. */
   async function valueOf(value: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
     if (value[0] !== 0 || value.length < FRAMING_BYTES) return value
@@ -66,26 +70,28 @@ function createRecordReader(config: KafkaSourceConfig, registry: OtherRegistry |
     }
   }
 
-  return async function addRecords(bytes, partition, offset, isAborted, into, signal) {
-    let next = offset
+  /** The batch's records. One that can't be read becomes a refused record. */
+  function recordsOf(bytes: Buffer, at: number, header: BatchHeader, partition: number, into: BlockBuilder): KafkaRecord[] {
+    try {
+      const section = inflate(header.attributes & COMPRESSION_MASK, bytes.subarray(at + BATCH_HEADER_BYTES, at + header.size))
+      return decodeRecords(section, header.recordCount)
+    } catch (error) {
+      const where = `the batch at offset ${header.baseOffset} of partition ${partition} of ${config.topic}`
+      into.refuse('batch_unreadable', `${where} (${header.recordCount} records) can't be read: ${String(error)}`, Buffer.from(where))
+      return []
+    }
+  }
+
+  return async function* addRecords(bytes, partition, offset, isAborted, into, signal) {
     for (let at = 0, header = readBatchHeader(bytes, 0); header; at += header.size, header = readBatchHeader(bytes, at)) {
       const isOut = isAborted(header)
-      next = header.baseOffset + BigInt(header.lastOffsetDelta) + 1n
-      if (isOut || (header.attributes & CONTROL) !== 0) continue
-      let section: Buffer
-      try {
-        section = inflate(header.attributes & COMPRESSION_MASK, bytes.subarray(at + BATCH_HEADER_BYTES, at + header.size))
-      } catch (error) {
-        const where = `the batch at offset ${header.baseOffset} of partition ${partition} of ${config.topic}`
-        into.refuse('batch_unreadable', `${where} (${header.recordCount} records) does not inflate: ${String(error)}`, Buffer.from(where))
-        continue
-      }
-      for (const { offsetDelta, key, value, headers } of decodeRecords(section, header.recordCount)) {
+      const isData = !isOut && (header.attributes & CONTROL) === 0
+      for (const { offsetDelta, key, value, headers } of isData ? recordsOf(bytes, at, header, partition, into) : []) {
         if (header.baseOffset + BigInt(offsetDelta) < offset) continue
         into.add(key, value && (await valueOf(value, signal)), headers.length > 0 ? encodeHeaders(headers) : null)
       }
+      yield header.baseOffset + BigInt(header.lastOffsetDelta) + 1n
     }
-    return next
   }
 }
 
@@ -120,15 +126,15 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
   const registry = config.registry && openOtherRegistry(config.registry, context)
   const addRecords = createRecordReader(config, registry)
 
-  /** Fetches once from every leader, and moves the positions on. True if a leader has moved. */
-  async function fetchInto(
+  /** Fetches once from every leader, and moves the positions on. Yields whenever the block is full. Returns true if a leader has moved. */
+  async function* fetchInto(
     into: BlockBuilder,
     connections: Connections,
     layout: TopicLayout,
     own: readonly number[],
     positions: Map<number, bigint>,
     signal: AbortSignal,
-  ): Promise<boolean> {
+  ): AsyncGenerator<void, boolean> {
     let moved = false
     for (const [leader, partitions] of Map.groupBy(own, (partition) => layout.leaders[partition]!)) {
       const answer = await fetchBatches(await connections.leader(leader), {
@@ -146,7 +152,11 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
           )
         if (hasMoved(errorCode)) moved = true
         else if (errorCode !== 0) throw new Error(`fetching ${config.topic}: ${kafkaErrorName(errorCode)}`)
-        else if (bytes) positions.set(partition, await addRecords(bytes, partition, position, createAbortedFilter(aborted), into, signal))
+        else if (bytes)
+          for await (const next of addRecords(bytes, partition, position, createAbortedFilter(aborted), into, signal)) {
+            positions.set(partition, next)
+            if (into.bytes >= BLOCK_BYTES) yield
+          }
       }
     }
     return moved
@@ -175,7 +185,14 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
             for (const [partition, offset] of starts) positions.set(partition, offset)
           }
           const builder = createBlockBuilder(64 << 10)
-          if (await fetchInto(builder, connections, layout, own, positions, signal)) topic.forget()
+          const fetching = fetchInto(builder, connections, layout, own, positions, signal)
+          let step = await fetching.next()
+          for (; !step.done; step = await fetching.next()) {
+            ;[yielded, yieldedAt] = [positionOf(positions, layout.topicId), context.now()]
+            yield { block: builder.take(), position: yielded }
+            if (signal.aborted) return
+          }
+          if (step.value) topic.forget()
           const isQuiet = builder.count === 0 && unknown.length === 0
           if (isQuiet && context.now() - yieldedAt <= QUIET_COMMIT_MS) continue
           const next = positionOf(positions, layout.topicId)
