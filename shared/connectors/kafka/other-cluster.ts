@@ -33,11 +33,26 @@ async function checkedHost(guard: AddressGuard, host: string): Promise<string> {
   return host
 }
 
-/** Returns the layout of a topic. Throws ConfigRefused when the topic does not exist. */
-export async function layoutOfTopic(cluster: Cluster, topic: string): Promise<TopicLayout> {
-  const layout = await cluster.describeTopic(topic)
-  if (!layout) throw new ConfigRefused(`the other cluster has no topic ${topic}`)
-  return layout
+/** A broker that has just started, or lags behind, does not know topics that are there. */
+const MISSING_MAX_MS = 60_000
+
+/**
+ * A function that returns the layout of a topic as it is now. Throws ConfigRefused when the topic does not exist; once it was seen
+ * (`isKnown`), only after it has been missing for a minute, and an Error until then.
+ */
+export function createTopicLook(cluster: Pick<Cluster, 'describeTopic'>, topic: string, now: () => number, isKnown = false) {
+  let missingSince: number | undefined
+  return async function look(): Promise<TopicLayout> {
+    const layout = await cluster.describeTopic(topic)
+    if (layout) {
+      isKnown = true
+      missingSince = undefined
+      return layout
+    }
+    missingSince ??= now()
+    const message = `the other cluster has no topic ${topic}`
+    throw isKnown && now() - missingSince < MISSING_MAX_MS ? new Error(message) : new ConfigRefused(message)
+  }
 }
 
 /** Connects to the other cluster and looks for the topic. */

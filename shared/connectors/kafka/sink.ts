@@ -10,7 +10,7 @@ import type { ConnectorContext } from '../connector.ts'
 import { blockOf } from '../encode/whole-records.ts'
 import type { OpenSink, Written } from '../sink.ts'
 import type { KafkaSinkConfig } from './connector.ts'
-import { layoutOfTopic, openOtherCluster } from './other-cluster.ts'
+import { createTopicLook, openOtherCluster } from './other-cluster.ts'
 import { openOtherRegistry } from './other-registry.ts'
 import { createBlockWriter } from './write-block.ts'
 
@@ -20,7 +20,8 @@ export async function openKafkaSink(config: KafkaSinkConfig, context: ConnectorC
   const connections = cluster.openConnections('sink')
   const registry = config.registry && openOtherRegistry(config.registry, context)
   const prefix = config.schema_id === undefined ? Buffer.alloc(0) : frame(config.schema_id, '')
-  let layout = await layoutOfTopic(cluster, config.topic).catch(async (error: unknown) => {
+  const look = createTopicLook(cluster, config.topic, context.now)
+  let layout = await look().catch(async (error: unknown) => {
     await cluster.close().catch(() => {})
     throw error
   })
@@ -29,11 +30,11 @@ export async function openKafkaSink(config: KafkaSinkConfig, context: ConnectorC
     const parts = [{ topic: config.topic, partitions: [{ partition, batch }] }]
     try {
       const [answer] = await produceBatches(await connections.leader(layout.leaders[partition]!), null, parts)
-      if (answer && hasMoved(answer.errorCode)) layout = await layoutOfTopic(cluster, config.topic)
+      if (answer && hasMoved(answer.errorCode)) layout = await look()
       return answer ?? { errorCode: 0, errorMessage: null }
     } catch (error) {
       // A broker that died does not report where its partitions moved.
-      layout = await layoutOfTopic(cluster, config.topic)
+      layout = await look()
       throw error
     }
   })

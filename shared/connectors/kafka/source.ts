@@ -16,7 +16,7 @@ import {
   type BatchHeader,
   type KafkaRecord,
 } from '../../kafka/protocol/record-batch.ts'
-import type { Cluster, Connections, TopicLayout } from '../../kafka/cluster.ts'
+import type { Connections, TopicLayout } from '../../kafka/cluster.ts'
 import { KAFKA_ERRORS, hasMoved, kafkaErrorName } from '../../kafka/wire/error-codes.ts'
 import { fetchBatches } from '../../kafka/wire/fetch.ts'
 import { FRAMING_BYTES } from '../../model/framing.ts'
@@ -24,7 +24,7 @@ import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import { createBlockBuilder, type BlockBuilder } from '../record-block.ts'
 import type { OpenSource } from '../source.ts'
 import type { KafkaSourceConfig } from './connector.ts'
-import { layoutOfTopic, openOtherCluster } from './other-cluster.ts'
+import { createTopicLook, openOtherCluster } from './other-cluster.ts'
 import { openOtherRegistry, type OtherRegistry } from './other-registry.ts'
 
 /** The next offset by partition, and under `id` the topic's id, which differs if the topic is recreated. */
@@ -96,7 +96,7 @@ export function createRecordReader(config: Pick<KafkaSourceConfig, 'topic' | 'fr
 }
 
 /** The topic as it is now, looked at again from time to time. */
-function openTopic(cluster: Cluster, config: KafkaSourceConfig, now: () => number, idBefore: string | undefined) {
+function openTopic(look: () => Promise<TopicLayout>, config: KafkaSourceConfig, now: () => number, idBefore: string | undefined) {
   let topicId = idBefore
   let layout: TopicLayout | undefined
   let lookedAt = 0
@@ -104,7 +104,7 @@ function openTopic(cluster: Cluster, config: KafkaSourceConfig, now: () => numbe
     /** Throws ConfigRefused when the topic was recreated. */
     async layout(): Promise<TopicLayout> {
       if (layout && now() - lookedAt <= LAYOUT_MS) return layout
-      const found = await layoutOfTopic(cluster, config.topic)
+      const found = await look()
       topicId ??= found.topicId
       if (found.topicId !== topicId)
         throw new ConfigRefused(
@@ -125,6 +125,7 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
   const cluster = openOtherCluster(config, context)
   const registry = config.registry && openOtherRegistry(config.registry, context)
   const addRecords = createRecordReader(config, registry)
+  const look = createTopicLook(cluster, config.topic, context.now)
 
   /** Fetches once from every leader, and moves the positions on. Yields whenever the block is full. Returns true if a leader has moved. */
   async function* fetchInto(
@@ -170,7 +171,7 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
         const positions = new Map(Object.entries(offsets).map(([partition, offset]) => [Number(partition), BigInt(offset!)]))
         const isFirst = position === undefined
         let [yielded, yieldedAt] = [position, context.now()]
-        const topic = openTopic(cluster, config, context.now, knownId)
+        const topic = openTopic(look, config, context.now, knownId)
         while (!signal.aborted) {
           const layout = await topic.layout()
           const own = layout.leaders.map((_, partition) => partition).filter((partition) => partition % split.count === split.index)
