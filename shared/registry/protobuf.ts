@@ -53,14 +53,25 @@ function endOfIndex(value: Uint8Array): number {
   throw new Error('the value is not of the first message of its schema')
 }
 
+/** What the members of a message take in JSON without their values, and the fields whose values count too. */
+type Cost = { members: number; fields: Field[] }
+const costs = new WeakMap<Type, Cost>()
+
+function costOf(type: Type): Cost {
+  const members = type.fieldsArray.reduce((sum, { name }) => sum + name.length + 8, 0)
+  const cost = { members, fields: type.fieldsArray.filter((field) => field.resolvedType) }
+  costs.set(type, cost)
+  return cost
+}
+
 /** Spends what the members of the message and of nested ones take with their names, whether they are set or not. */
 function assertBounded(type: Type, message: object, budget: JsonBudget): void {
-  for (const field of type.fieldsArray) {
-    budget.spend(field.name.length + 8)
+  const { members, fields } = costs.get(type) ?? costOf(type)
+  budget.spend(members)
+  for (const field of fields) {
     const inner = messageOf(field)
     const names = enumOf(field)
-    if (!inner && !names) continue
-    const held: unknown = Object.hasOwn(message, field.name) ? (message as Record<string, unknown>)[field.name] : names && field.typeDefault
+    const held: unknown = Object.hasOwn(message, field.name) ? (message as Members)[field.name] : names && field.typeDefault
     const items = field.repeated || field.map ? Object.values(held ?? {}) : [held]
     for (const each of items) {
       if (inner && typeof each === 'object' && each !== null) assertBounded(inner, each, budget)
@@ -88,8 +99,12 @@ function asFinite(_name: string, member: unknown): unknown {
 /** Whether protobufjs shows a default where the field is absent, although that is not the same: `optional` of proto2. */
 const isAbsentAsDefault = (field: Field): boolean => field.hasPresence && !field.partOf && !messageOf(field)
 
-/** The messages reachable from the type, including itself, whose JSON differs from what protobufjs makes of them. */
-function messagesToShow(type: Type): Set<Type> {
+/** A field whose JSON differs from what protobufjs makes of it. `inner`: of messages that have such a field. */
+type ToShow = { field: Field; isLong: boolean; isAbsent: boolean; inner: Type | undefined }
+type Shown = ReadonlyMap<Type, readonly ToShow[]>
+
+/** The messages reachable from the type, including itself, whose JSON differs from what protobufjs makes of them, with the fields at cause. */
+function messagesToShow(type: Type): Shown {
   const nested = new Map<Type, Type[]>()
   const visit = (each: Type): void => {
     if (nested.has(each)) return
@@ -106,24 +121,33 @@ function messagesToShow(type: Type): Set<Type> {
     size = found.size
     for (const [each, below] of nested) if (below.some((inner) => found.has(inner))) found.add(each)
   }
-  return found
+  const toShow = (field: Field): ToShow => {
+    const inner = messageOf(field)
+    return {
+      field,
+      isLong: LONGS.has(field.type),
+      isAbsent: isAbsentAsDefault(field),
+      inner: inner && found.has(inner) ? inner : undefined,
+    }
+  }
+  return new Map(
+    [...found].map((each) => [each, each.fieldsArray.map(toShow).filter(({ isLong, isAbsent, inner }) => isLong || isAbsent || inner)]),
+  )
 }
 
 type Members = Record<string, unknown>
 
 /** Returns the record with 64-bit integers and times in their JSON form, and without what the message has not; changes it in place. */
-function shown(type: Type, record: Members, message: object, exact: ReadonlySet<Type>): unknown {
+function shown(type: Type, record: Members, message: object, exact: Shown): unknown {
   if (type.fullName === TIMESTAMP)
     return instantOf(BigInt(String(record.seconds)) * NANOS_PER_SECOND + BigInt(Number(record.nanos)), 9).replace(
       /(\.\d{3})000000Z|(\.\d{6})000Z/,
       '$1$2Z',
     )
-  for (const field of type.fieldsArray) {
+  for (const { field, isLong, isAbsent, inner } of exact.get(type)!) {
     const { name } = field
-    if (isAbsentAsDefault(field) && !Object.hasOwn(message, name)) delete record[name]
-    const inner = messageOf(field)
-    const isLong = LONGS.has(field.type)
-    if (!Object.hasOwn(record, name) || record[name] === null || !(isLong || (inner && exact.has(inner)))) continue
+    if (isAbsent && !Object.hasOwn(message, name)) delete record[name]
+    if (!Object.hasOwn(record, name) || record[name] === null || !(isLong || inner)) continue
     const held = (message as Members)[name]
     const one = (item: unknown, of: unknown): unknown =>
       inner ? shown(inner, item as Members, of as object, exact) : exactInteger(BigInt(String(item)))
