@@ -99,11 +99,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
     if ((error as { code?: unknown } | null)?.code === 'ERR_STREAM_PREMATURE_CLOSE') return
     deps.log.warn({ reason: reasonOf(error) }, 'an answer could not be sent')
   })
-  app.use(endUnread())
-  app.use(requestId)
-  app.use(securityHeaders)
-  app.use(errors(deps.log))
-  app.use(assertTarget)
+  for (const each of [endUnread(), requestId, securityHeaders, errors(deps.log), assertTarget]) app.use(each)
   servePages(router, contracts, limits.page)
   serveConsole(router, readConsole(CONSOLE), limits.page)
   serveDocs(router, readBuilt(DOCS), limits.page)
