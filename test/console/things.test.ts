@@ -1,8 +1,9 @@
 /** Streams and pipelines as things that people make, change and delete in the console, in a real browser. */
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { hasBrowser, inConsoleOf, openConsole, type Tab } from '../harness/browser.ts'
+import { codeIn, hasBrowser, inConsoleOf, openConsole, openTab, signInTo, type Tab } from '../harness/browser.ts'
 import { eventually, service, unique, type Client } from '../harness/client.ts'
+import { limitMs } from '../harness/machine-speed.ts'
 import { createPipeline, createStream, write } from '../harness/pipelines.ts'
 
 let browser: Browser
@@ -108,7 +109,9 @@ export function filter(record: Record): bool { return record.number(amount) > ${
       })
       id = body.id
     }
-    await inConsole(async ({ page }) => {
+    await inConsole(async (tab) => {
+      const { page } = tab
+      const draft = page.getByText('Your draft, not version 1.0.1.')
       await page.goto(at(`smartmodules/${id}`))
       await page.getByText('Versions and tests', { exact: true }).click()
       await page.getByRole('button', { name: 'Show version 1.0.0' }).click()
@@ -118,6 +121,30 @@ export function filter(record: Record): bool { return record.number(amount) > ${
       expect(await shown.locator('details pre').innerText()).toBe('in   {"amount":12.5}\nout  {"amount":12.5}')
       await shown.getByRole('button', { name: 'Take this code into the editor' }).click()
       await page.getByText('What differs from version 1.0.1').waitFor()
+      expect(await codeIn(page)).toContain('> 5')
+      expect(await draft.count()).toBe(0)
+      // What is opened again is not the version that the page names.
+      await page.reload()
+      await draft.waitFor()
+      expect(await codeIn(page)).toContain('> 5')
+      await signInTo(tab, accountId)
+      await page.goto(at(`smartmodules/${id}`))
+      expect(await codeIn(page)).toContain('> 7')
+      expect(await draft.count()).toBe(0)
+    })
+    await inConsole(async ({ page }) => {
+      await page.goto(at(`smartmodules/${id}`))
+      await page.getByLabel('Code').press('Control+End')
+      await page.keyboard.type('// mine')
+      await eventually('it is kept', () => page.evaluate(() => Object.keys(localStorage).some((key) => key.startsWith('dps-draft-'))))
+      await page.reload()
+      await page.getByText('Your draft, not version 1.0.1.').waitFor()
+      await page.getByRole('button', { name: 'discard' }).click()
+      await eventually('it is gone', async () => !(await codeIn(page)).includes('mine'))
+      expect(await page.evaluate(() => Object.keys(localStorage).filter((key) => key.startsWith('dps-draft-')))).toEqual([])
+      await page.reload()
+      expect(await codeIn(page)).toContain('> 7')
+      expect(await page.getByText('Your draft').count()).toBe(0)
     })
   })
 })
@@ -213,6 +240,62 @@ describe.skipIf(!hasBrowser)('a member', () => {
       await page.getByRole('button', { name: 'Times: UTC' }).waitFor()
       await page.reload()
       expect(await page.locator('time').first().innerText()).toMatch(/ UTC$/)
+    })
+  })
+})
+
+describe.skipIf(!hasBrowser)('a viewer', () => {
+  it('runs a source over real records, and is led to no screen that they may not see', async () => {
+    const stream = await createStream(client, { amount: 'number' }, { partitions: 1 })
+    await write(client, stream.id, [{ amount: 120 }])
+    const { body } = await client.call<{ sign_in_token: string }>('POST', '/v1/members', {
+      name: 'Vic',
+      email: `${unique('vic')}@example.com`,
+      role: 'viewer',
+    })
+    const { page, context } = await openTab(browser)
+    await page.goto(`${at('')}#link=${body.sign_in_token}`)
+    await page.getByRole('button', { name: 'Sign in by the link' }).click()
+    await page.getByRole('heading', { name: 'Pipelines' }).waitFor()
+    await page.goto(at('smartmodules/new'))
+    await page.getByLabel('Newest records of').selectOption(stream.id)
+    await page.getByRole('button', { name: 'Run', exact: true }).click()
+    await page.getByText('1 record:').waitFor({ timeout: limitMs(60_000) })
+    await page.getByRole('button', { name: 'go to…' }).click()
+    await page.getByRole('option', { name: 'Jobs' }).waitFor()
+    expect(await page.getByRole('option', { name: /^(?:Access|Audit)/ }).count()).toBe(0)
+    await context.close()
+  })
+})
+
+describe.skipIf(!hasBrowser)('a secret', () => {
+  it('is kept without the end of its line, gets another value, and is deleted once one has said so twice', async () => {
+    const name = unique('secret')
+    await inConsole(async ({ page }) => {
+      const sent: unknown[] = []
+      page.on('request', (request) => {
+        if (request.url().includes('/v1/secrets') && request.method() !== 'GET') sent.push([request.method(), request.postDataJSON()])
+      })
+      await page.goto(at('connectors'))
+      await page.getByText('New secret, or another value for one').click()
+      for (const [value, button] of [
+        ['one', 'Keep it'],
+        ['two', 'Replace its value'],
+      ] as const) {
+        await page.getByLabel(/^Name of the secret/).fill(name)
+        await page.getByLabel(/^Value/).fill(`${value}\n`)
+        await page.getByRole('button', { name: button }).click()
+        await eventually('it is sent', async () => (await page.getByLabel(/^Value/).inputValue()) === '')
+      }
+      const row = page.getByRole('row', { name })
+      await row.getByRole('button', { name: 'delete' }).click()
+      await row.getByRole('button', { name: 'Yes, delete' }).click()
+      await row.waitFor({ state: 'detached' })
+      expect(sent).toEqual([
+        ['POST', { name, value: 'one' }],
+        ['PATCH', { value: 'two' }],
+        ['DELETE', null],
+      ])
     })
   })
 })

@@ -68,6 +68,13 @@ export async function signInTo({ page }: Tab, accountId: string, base?: string):
   await page.locator('.figures').waitFor()
 }
 
+/** The source in the editor, without what it draws around it. */
+export async function codeIn(page: Page): Promise<string> {
+  const lines = page.locator('.cm-line')
+  await lines.first().waitFor()
+  return (await lines.allTextContents()).join('\n')
+}
+
 /** Violations of WCAG 2.2 AA on the page, as axe sees them. */
 export async function violations(page: Page): Promise<string[]> {
   const found = await new AxeBuilder({ page }).withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']).analyze()

@@ -15,7 +15,7 @@ import { lintGutter, lintKeymap, setDiagnostics } from '@codemirror/lint'
 import { EditorState, Prec } from '@codemirror/state'
 import { EditorView, highlightActiveLine, keymap, lineNumbers } from '@codemirror/view'
 import { tags } from '@lezer/highlight'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { sdk } from 'virtual:sdk-words'
 
 export type Mark = { line?: number | undefined; column?: number | undefined; message: string }
@@ -149,6 +149,13 @@ export function CodeEditor({
     view.current = editor
     return () => editor.destroy()
   }, [])
+
+  // Text that comes from elsewhere, such as an earlier version's. At once, while nothing that was typed is newer than `value`.
+  useLayoutEffect(() => {
+    const editor = view.current
+    if (editor && editor.state.doc.toString() !== value)
+      editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } })
+  }, [value])
 
   useEffect(() => {
     const editor = view.current

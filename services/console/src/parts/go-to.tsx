@@ -8,6 +8,7 @@ import type {
 } from '../../../../clients/typescript/src/generated/types.ts'
 import { HOME } from '../api.ts'
 import { mayLeave, useAll, useQuery } from '../query.ts'
+import { may } from '../session.ts'
 import { Dialog } from './parts.tsx'
 
 type Place = { name: string; kind: string; path: string }
@@ -38,7 +39,7 @@ function Finder({ onClose }: { onClose(): void }) {
     ...pipelines.map(({ id, name }) => ({ name, kind: 'pipeline', path: `pipelines/${id}` })),
     ...streams.map(({ id, name }) => ({ name, kind: 'stream', path: `streams/${id}` })),
     ...modules.map(({ id, name }) => ({ name, kind: 'SmartModule', path: `smartmodules/${id}` })),
-    ...SCREENS,
+    ...SCREENS.filter(({ path }) => (path === 'access' ? may('keys:read') : path !== 'audit' || may('audit:read'))),
   ]
   const wanted = text.toLowerCase()
   const isExact = ({ name }: Place): number => (name.toLowerCase() === wanted ? 0 : 1)

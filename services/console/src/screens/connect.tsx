@@ -7,8 +7,9 @@ import type {
   ListConnectorsResponse,
   ListSecretsResponse,
 } from '../../../../clients/typescript/src/generated/types.ts'
-import { HOME, post, remove } from '../api.ts'
+import { HOME, patch, post } from '../api.ts'
 import { Field, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
+import { Remove } from '../parts/remove.tsx'
 import { useAction, useAll, useQuery } from '../query.ts'
 import { may } from '../session.ts'
 import { asCurl, needed, operand, quoted } from '../same-as.ts'
@@ -36,16 +37,22 @@ function Connector({ id, name, description, kind }: ListConnectorsResponse['conn
   )
 }
 
-function NewSecret({ onMade }: { onMade(): void }) {
+type Secret = ListSecretsResponse['secrets'][number]
+
+function NewSecret({ secrets, onMade }: { secrets: readonly Secret[]; onMade(): void }) {
   const { run, isBusy, failure } = useAction()
   const [name, setName] = useState('')
   const [value, setValue] = useState('')
+  /** One that is in use can't be deleted, so it gets its next value here. */
+  const known = secrets.find((each) => each.name === name)
   return (
     <form
       onSubmit={(event) => {
         event.preventDefault()
         void run(async () => {
-          await post('/secrets', { name, value })
+          // Copied lines bring their end along.
+          const own = value.replace(/\n$/, '')
+          await (known ? patch(`/secrets/${known.id}`, { value: own }) : post('/secrets', { name, value: own }))
           setName('')
           setValue('')
           onMade()
@@ -68,15 +75,17 @@ function NewSecret({ onMade }: { onMade(): void }) {
         />
       </Field>
       <Refused failure={failure} />
-      <button disabled={isBusy}>Keep it</button>
+      <button disabled={isBusy}>{known ? 'Replace its value' : 'Keep it'}</button>
       <SameAs
         of="curl or dps"
         ways={() => {
           needed(name)
           // The value is a variable, and no argument of curl: others could see that among the processes.
-          const bodyFrom = `printf %s "$VALUE" | jq -Rs ${quoted(`{name: ${JSON.stringify(name)}, value: .}`)}`
+          const bodyFrom = `printf %s "$VALUE" | jq -Rs ${quoted(known ? '{value: .}' : `{name: ${JSON.stringify(name)}, value: .}`)}`
           return {
-            curl: asCurl([{ method: 'POST', path: '/secrets', bodyFrom }]),
+            curl: asCurl([
+              known ? { method: 'PATCH', path: `/secrets/${known.id}`, bodyFrom } : { method: 'POST', path: '/secrets', bodyFrom },
+            ]),
             dps: `# in place of one of this name, if there is one\nprintf %s "$VALUE" | dps secret set ${operand(name)}`,
           }
         }}
@@ -89,11 +98,9 @@ function Secrets() {
   const secrets = useAll<ListSecretsResponse>('/secrets')
   const overview = useQuery<GetOverviewResponse>('/overview')
   const names = new Map(overview.data?.pipelines.map(({ id, name }) => [id, name]))
-  const { run, failure } = useAction()
   return (
     <section aria-labelledby="secrets">
       <h2 id="secrets">Secrets</h2>
-      <Refused failure={failure} />
       <Loaded query={secrets}>
         {({ secrets: found }) =>
           found.length === 0 ? (
@@ -116,10 +123,8 @@ function Secrets() {
                     <Time at={updated_at} />
                   </td>
                   <td>
-                    {may('secrets:write') && used_by.length === 0 && (
-                      <button type="button" class="plain" onClick={() => void run(() => remove(`/secrets/${id}`).then(secrets.refresh))}>
-                        delete
-                      </button>
+                    {used_by.length === 0 && (
+                      <Remove what="delete" scope="secrets:write" path={`/secrets/${id}`} onDone={secrets.refresh} />
                     )}
                   </td>
                 </tr>
@@ -130,8 +135,8 @@ function Secrets() {
       </Loaded>
       {may('secrets:write') && (
         <details class="new">
-          <summary>New secret</summary>
-          <NewSecret onMade={secrets.refresh} />
+          <summary>New secret, or another value for one</summary>
+          <NewSecret secrets={secrets.data?.secrets ?? []} onMade={secrets.refresh} />
         </details>
       )}
     </section>

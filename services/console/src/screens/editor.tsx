@@ -1,7 +1,7 @@
 /** A SmartModule in TypeScript: written here, run over real records as one writes, deployed when it does what it should. */
 import { diffLines } from 'diff/lib/diff/line.js'
 import { useLocation } from 'preact-iso'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { parseAsWritten } from '../../../../clients/typescript/src/core/exact-json.ts'
 import type {
   CompileSmartModuleResponse,
@@ -18,7 +18,7 @@ import { Field, Refused, Title } from '../parts/parts.tsx'
 import { Results } from '../parts/results.tsx'
 import { Remove } from '../parts/remove.tsx'
 import { useAction, useAll, useQuery } from '../query.ts'
-import { may } from '../session.ts'
+import { may, session } from '../session.ts'
 import { asCurl, asYaml, needed, quoted } from '../same-as.ts'
 import { SameAs } from '../parts/same-as.tsx'
 import { Versions } from '../parts/versions.tsx'
@@ -36,17 +36,28 @@ const LAST_RECORDS = 20
 
 type Fault = CompileSmartModuleResponse['details'][number]
 
-/** Kept in this browser, so that neither an ended session nor a closed tab loses what was written. */
-function useDraft(id: string | undefined, first: string): [string, (text: string) => void] {
-  const key = `dps-draft-${id ?? 'new'}`
-  const [text, setText] = useState(() => localStorage.getItem(key) ?? first)
-  return [
-    text,
-    (next) => {
-      setText(next)
-      localStorage.setItem(key, next)
-    },
-  ]
+/** What differs from `first` is kept in this browser, for this member: neither an ended session nor a closed tab loses it. */
+function useDraft(id: string | undefined, first: string) {
+  const key = `dps-draft-${session.value?.member?.id}-${id ?? 'new'}`
+  const [found, setFound] = useState(() => localStorage.getItem(key))
+  const [code, setText] = useState(found ?? first)
+  const before = useRef(first)
+  useEffect(() => {
+    // Another version has come, and nothing was written here.
+    if (code === before.current) setText(first)
+    before.current = first
+  }, [first])
+  const forget = (): void => {
+    setFound(null)
+    localStorage.removeItem(key)
+  }
+  const setCode = (next: string): void => {
+    setText(next)
+    if (next === first) forget()
+    else localStorage.setItem(key, next)
+  }
+  /** `isOld`: it was written before this page was opened. */
+  return { code, setCode, forget, isOld: found !== null && code !== first }
 }
 
 function Faults({ faults, onChosen }: { faults: Fault[]; onChosen(fault: Fault): void }) {
@@ -98,9 +109,27 @@ function formatsOf(known: GetSmartModuleResponse | undefined): Formats {
   return { ...(input_format ? { input_format } : {}), ...(output_format ? { output_format } : {}) }
 }
 
+type Source = { language: 'typescript'; code: string }
+
+/** Compiling by itself takes the right to deploy; without it the trial says what is wrong. */
+const faultsIn = async (source: Source): Promise<Fault[]> =>
+  may('smartmodules:write') ? (await post<CompileSmartModuleResponse>('/smartmodules/compile', { source })).details : []
+
+function Draft({ version, onDiscard }: { version: string | undefined; onDiscard(): void }) {
+  return (
+    <p role="status">
+      Your draft, not {version === undefined ? 'the example' : `version ${version}`}.{' '}
+      <button type="button" class="plain" onClick={onDiscard}>
+        discard
+      </button>
+    </p>
+  )
+}
+
 function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | undefined; onDeployed(): void }) {
   const { route } = useLocation()
-  const [code, setCode] = useDraft(known?.id, known?.source?.code ?? FIRST)
+  const first = known?.source?.code ?? FIRST
+  const { code, setCode, forget, isOld } = useDraft(known?.id, first)
   const [config, setConfig] = useState('{}')
   const [name, setName] = useState(known?.name ?? '')
   const [streamId, setStreamId] = useState('')
@@ -109,7 +138,7 @@ function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | unde
   const streams = useAll<ListStreamsResponse>('/streams')
   const { run, isBusy, failure } = useAction()
   const [chosen, setChosen] = useState<Fault>()
-  const source = { language: 'typescript' as const, code }
+  const source: Source = { language: 'typescript', code }
 
   useEffect(() => {
     const first = streams.data?.streams[0]
@@ -117,7 +146,7 @@ function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | unde
   }, [streams.data])
 
   async function tryIt(): Promise<void> {
-    const { details } = await post<CompileSmartModuleResponse>('/smartmodules/compile', { source })
+    const details = await faultsIn(source)
     setFaults(details)
     setTraces(undefined)
     if (details.length > 0 || streamId === '') return
@@ -132,7 +161,7 @@ function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | unde
 
   async function deploy(): Promise<void> {
     const { id } = await post<DeploySmartModuleResponse>('/smartmodules', { name, source })
-    localStorage.removeItem(`dps-draft-${known?.id ?? 'new'}`)
+    forget()
     if (known) onDeployed()
     else route(`${HOME.pathname}smartmodules/${id}`)
   }
@@ -140,6 +169,7 @@ function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | unde
   return (
     <div class="columns">
       <section aria-label="What it does">
+        {isOld && <Draft version={known?.version} onDiscard={() => setCode(first)} />}
         <CodeEditor
           value={code}
           onChange={setCode}
@@ -253,7 +283,7 @@ export function Editor({ id }: { id: string }) {
         </p>
       )}
       {known.data && (known.data.source === undefined || known.data.built_in) && <Versions id={id} onCode={undefined} />}
-      {known.data?.source && !known.data.built_in && <Workbench key={known.data.version} known={known.data} onDeployed={known.refresh} />}
+      {known.data?.source && !known.data.built_in && <Workbench key={id} known={known.data} onDeployed={known.refresh} />}
     </>
   )
 }
