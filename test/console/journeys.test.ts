@@ -79,6 +79,10 @@ describe.skipIf(!hasBrowser)('signing in', () => {
     // The dialog may be over it already.
     await page.getByRole('button', { name: 'Make the pipeline' }).dispatchEvent('click')
     const again = page.getByRole('dialog', { name: 'Your session has ended' })
+    // Closed, to look at what was typed, and opened again.
+    await again.getByRole('button', { name: 'Close' }).click()
+    await again.waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Sign in' }).click()
     await again.getByLabel('Password').fill('correct horse battery')
     await page.keyboard.press('Enter')
     await again.waitFor({ state: 'detached' })

@@ -97,6 +97,12 @@ describe('the console', () => {
       await page.getByRole('button', { name: 'Sign out' }).click()
       await page.getByRole('link', { name: 'Sign in with Example Inc.' }).click()
       await page.getByRole('link', { name: 'Ada' }).waitFor()
+      // Where one was, behind the first page to which the provider leads.
+      await page.goto(`${own.apiUrl}/console/streams?kept=1`)
+      await page.getByRole('button', { name: 'Sign out' }).click()
+      await page.getByRole('link', { name: 'Sign in with Example Inc.' }).click()
+      await page.getByRole('heading', { name: 'Streams' }).waitFor()
+      expect(page.url()).toBe(`${own.apiUrl}/console/streams?kept=1`)
       const second = await openAccount('developer')
       await join('Countess', second.client)
       await page.getByRole('button', { name: 'Sign out' }).click()

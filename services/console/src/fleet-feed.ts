@@ -8,7 +8,7 @@ import type { FleetSnapshot, GetOverviewResponse, PipelineGlance, Session } from
 import { parseAsWritten } from '../../../clients/typescript/src/core/exact-json.ts'
 import { get, urlOf } from './api.ts'
 import { unanswered, type Query } from './query.ts'
-import { session } from './session.ts'
+import { hasEnded, session } from './session.ts'
 
 type Heard =
   | { event: 'snapshot'; data: Pick<FleetSnapshot, 'pipelines'> }
@@ -90,7 +90,7 @@ async function listen(pass: (passed: Passed) => void): Promise<never> {
       if (now && now.member?.id !== member) location.reload()
       if (now) break
       // Signed out: the page says so itself.
-      if (!session.value) sayAway(false)
+      if (hasEnded.value || !session.value) sayAway(false)
       await pause(RETRY_MS)
     }
     if (hasHeard) continue

@@ -6,7 +6,7 @@ import { Frame } from './parts/frame.tsx'
 import { Fleet } from './screens/fleet.tsx'
 import { Dialog } from './parts/parts.tsx'
 import { SignIn, SignInForm } from './screens/sign-in.tsx'
-import { hasEnded, link, openSession, session } from './session.ts'
+import { hasEnded, isAsking, link, openSession, session } from './session.ts'
 import './style.css'
 
 const Pipeline = lazy(() => import('./screens/pipeline.tsx').then(({ Pipeline: each }) => each))
@@ -37,8 +37,14 @@ function App() {
   if (session.value === null) return <SignIn />
   return (
     <Frame>
-      {(hasEnded.value || link.value !== undefined) && (
-        <Dialog title={hasEnded.value ? 'Your session has ended' : 'Sign in'} onClose={() => (link.value = undefined)}>
+      {((hasEnded.value && isAsking.value) || link.value !== undefined) && (
+        <Dialog
+          title={hasEnded.value ? 'Your session has ended' : 'Sign in'}
+          onClose={() => {
+            link.value = undefined
+            isAsking.value = false
+          }}
+        >
           <SignInForm />
         </Dialog>
       )}

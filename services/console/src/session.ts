@@ -1,12 +1,14 @@
 /** Who is signed in. */
 import { signal } from '@preact/signals'
 import type { Session } from '../../../clients/typescript/src/generated/types.ts'
-import { call, Failure, get, post, remove, whenSignedOut } from './api.ts'
+import { call, Failure, get, HOME, post, remove, whenSignedOut } from './api.ts'
 
 /** Undefined until it is known, null without a session. It stays when the session ends, so that the page keeps what was typed. */
 export const session = signal<Session | null | undefined>(undefined)
 /** The session has ended by itself; the page waits for the next one. */
 export const hasEnded = signal(false)
+/** Whether the dialog for signing in again is open: it may be closed, to copy what was typed. */
+export const isAsking = signal(false)
 const LINK = 'dps-link'
 /**
  * The link in the address, not used before a click: another site may have led here to sign a person in as someone else. This tab keeps it
@@ -27,7 +29,10 @@ tabs.addEventListener('message', ({ data: memberId }: MessageEvent<string | unde
 const RETRY_MS = 2000
 
 whenSignedOut(() => {
-  if (session.value) hasEnded.value = true
+  // Each request says so again.
+  if (!session.value || hasEnded.value) return
+  hasEnded.value = true
+  isAsking.value = true
 })
 
 export const may = (scope: Session['scopes'][number]): boolean => session.value?.scopes.includes(scope) ?? false
@@ -48,6 +53,16 @@ export const refusal = signal<string | undefined>(undefined)
 export type Choice = { id: string; name: string }
 /** The accounts to choose from after signing in with the provider. */
 export const choices = signal<Choice[]>([])
+
+const PLACE = 'dps-place'
+/** Before the browser leaves for the provider: it comes back to the first page. */
+export const keepPlace = (): void => sessionStorage.setItem(PLACE, location.href)
+
+function takePlace(): void {
+  const place = sessionStorage.getItem(PLACE)
+  sessionStorage.removeItem(PLACE)
+  if (location.pathname === HOME.pathname && place?.startsWith(HOME.href)) history.replaceState(null, '', place)
+}
 
 function takeRefusal(): void {
   const [, what, text] = /^#(refused|choose)=(.+)$/.exec(location.hash) ?? []
@@ -76,6 +91,7 @@ function takeLink(): void {
 export async function openSession(): Promise<void> {
   takeRefusal()
   takeLink()
+  takePlace()
   // In a tab that shows the console already, a link changes nothing but the address.
   addEventListener('hashchange', takeLink)
   for (;;) {

@@ -8,7 +8,7 @@ import { get, HOME } from '../api.ts'
 import icon from '../icon.svg'
 import { unanswered, useQuery } from '../query.ts'
 import { GoTo } from './go-to.tsx'
-import { may, session, signOut } from '../session.ts'
+import { hasEnded, isAsking, may, session, signOut } from '../session.ts'
 
 type Theme = 'light' | 'dark' | 'system'
 const stored = localStorage.getItem('dps-theme')
@@ -92,8 +92,8 @@ export function Frame({ children }: { children: ComponentChildren }) {
           <button type="button" class="plain" onClick={turnClock} title="How long ago, in UTC, or as the clock here shows them">
             Times: {clock.value}
           </button>
-          <button type="button" class="plain" onClick={() => void signOut()}>
-            Sign out
+          <button type="button" class="plain" onClick={() => (hasEnded.value ? (isAsking.value = true) : void signOut())}>
+            Sign {hasEnded.value ? 'in' : 'out'}
           </button>
         </div>
       </header>

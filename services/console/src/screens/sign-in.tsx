@@ -1,8 +1,9 @@
 /** Signing in: by a link, once it is clicked, or with an address and password. */
+import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { Field, Refused, Title } from '../parts/parts.tsx'
 import { useAction, useQuery } from '../query.ts'
-import { choices, choicesIn, link, refusal, session, signIn, signInByLink } from '../session.ts'
+import { choices, choicesIn, keepPlace, link, refusal, session, signIn, signInByLink } from '../session.ts'
 
 const REFUSALS: Record<string, string> = {
   unverified: 'The provider has not checked your address, so it can’t be taken for yours.',
@@ -14,6 +15,12 @@ const REFUSALS: Record<string, string> = {
 
 /** Browsers go there themselves, so it is an address and no request. */
 const PROVIDER = '../sign-in'
+
+const ToProvider = ({ query = '', children }: { query?: string; children: ComponentChildren }) => (
+  <a class="button" href={PROVIDER + query} onClick={keepPlace}>
+    {children}
+  </a>
+)
 
 type Methods = { provider: { name: string } | null }
 const useProvider = () => useQuery<Methods>('/sign-in-methods').data?.provider ?? undefined
@@ -30,16 +37,14 @@ function WithProvider() {
         </p>
       )}
       {choices.value.length === 0 ? (
-        <a class="button" href={PROVIDER}>
-          Sign in with {provider.name}
-        </a>
+        <ToProvider>Sign in with {provider.name}</ToProvider>
       ) : (
         <p>You are a member of several accounts. Sign in with {provider.name} to:</p>
       )}
       {choices.value.map(({ id, name }) => (
-        <a key={id} class="button" href={`${PROVIDER}?account_id=${encodeURIComponent(id)}`}>
+        <ToProvider key={id} query={`?account_id=${encodeURIComponent(id)}`}>
           {name}
-        </a>
+        </ToProvider>
       ))}
     </section>
   )
@@ -52,9 +57,7 @@ export function ConfirmByProvider() {
   if (!provider || !member || member.has_provider) return null
   return (
     <p>
-      <a class="button" href={PROVIDER}>
-        Sign in with {provider.name} from now on
-      </a>
+      <ToProvider>Sign in with {provider.name} from now on</ToProvider>
     </p>
   )
 }
@@ -74,7 +77,11 @@ function ByLink() {
         Sign in by the link
       </button>{' '}
       {provider && (
-        <button type="button" disabled={isBusy} onClick={() => void run(() => signInByLink().then(() => location.assign(PROVIDER)))}>
+        <button
+          type="button"
+          disabled={isBusy}
+          onClick={() => void run(() => signInByLink().then(() => (keepPlace(), location.assign(PROVIDER))))}
+        >
           Sign in by the link, and with {provider.name} from now on
         </button>
       )}{' '}
