@@ -1,7 +1,7 @@
 /** What people make in the console, in a real browser: a pipeline with all of its parts, and a SmartModule. */
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { hasBrowser, inConsoleOf, openConsole, type Tab } from '../harness/browser.ts'
+import { codeIn, hasBrowser, inConsoleOf, openConsole, type Tab } from '../harness/browser.ts'
 import { eventually, service, unique, type Client } from '../harness/client.ts'
 import { createPipeline, createStream, waitForTotal, write } from '../harness/pipelines.ts'
 import { limitMs } from '../harness/machine-speed.ts'
@@ -50,6 +50,8 @@ describe.skipIf(!hasBrowser)('a pipeline in full', () => {
       await end.getByLabel(/^Create/).selectOption('')
       await end.getByRole('button', { name: 'Check by connecting' }).click()
       await end.getByText('It answers').waitFor()
+      await end.getByLabel(/^Table/).fill('in_full_too')
+      await end.getByText('It answers').waitFor({ state: 'detached' })
       await end.getByLabel('Write to').selectOption({ label: 'stream' })
       await end.getByLabel(/^Stream/).selectOption({ label: to })
       await page.getByRole('button', { name: 'Make the pipeline' }).click()
@@ -72,13 +74,6 @@ describe.skipIf(!hasBrowser)('a pipeline in full', () => {
     })
   })
 })
-
-/** The source in the editor, without what it draws around it. */
-async function codeIn(page: Page): Promise<string> {
-  const lines = page.locator('.cm-line')
-  await lines.first().waitFor()
-  return (await lines.allTextContents()).join('\n')
-}
 
 /** Puts this source into the editor, over all that is there. */
 async function writeCode(page: Page, text: string): Promise<void> {
@@ -122,6 +117,7 @@ describe.skipIf(!hasBrowser)('a SmartModule', () => {
       await page.getByRole('button', { name: 'Deploy', exact: true }).click()
       await page.getByRole('heading', { name }).waitFor()
       await page.getByText('version 1.0.0', { exact: true }).waitFor()
+      await page.getByLabel(/^Config/).fill('{"least": 1}')
       // The next version is tried beside the first in a pipeline, and becomes the running one.
       const to = await createStream(client, { amount: 'number' })
       const id = await createPipeline(client, from.id, [{ name, config: {} }], to.id)
@@ -130,6 +126,7 @@ describe.skipIf(!hasBrowser)('a SmartModule', () => {
       expect(await page.getByLabel('What differs from version 1.0.0').innerText()).toMatch(/- .*> 50\n\+ .*> 5\n/)
       await page.getByRole('button', { name: 'Deploy the next version' }).click()
       await page.getByText('version 1.0.1', { exact: true }).waitFor()
+      expect(await page.getByLabel(/^Config/).inputValue()).toBe('{"least": 1}')
       await page.goto(`${service().apiUrl}/console/pipelines/${id}`)
       await page.locator('summary', { hasText: 'Try another version' }).click()
       await page.getByLabel('Version').selectOption('1.0.1')

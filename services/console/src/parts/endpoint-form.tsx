@@ -61,7 +61,10 @@ function Check({
 
 function Connected({ side, value, secrets, onChange, faults }: Pick<EndpointProps, 'side' | 'value' | 'secrets' | 'onChange' | 'faults'>) {
   const connector = useQuery<GetConnectorResponse>(`/connectors/${value.connector_id}`)
-  const [answer, setAnswer] = useState<CheckConnectorResponse>()
+  const [checked, setChecked] = useState<{ of: Endpoint; answer: CheckConnectorResponse | undefined }>()
+  // An answer says nothing about a config that was changed since it was asked for.
+  const answer = checked?.of === value ? checked.answer : undefined
+  const setAnswer = (next: CheckConnectorResponse | undefined): void => setChecked({ of: value, answer: next })
   if (!connector.data) return <Refused failure={connector.failure} />
   const { description, config_schema, checkable_sides, [`${side}_schema` as const]: own } = connector.data
   return (
