@@ -121,16 +121,19 @@ describe.skipIf(!hasBrowser)('a group of dead letters', () => {
     const [from, to] = [await createStream(client, schema, { partitions: 1 }), await createStream(client, schema)]
     const id = await createPipeline(client, from.id, [{ name: 'dps/cel', config: { filter: 'value.sum / value.count > 0' } }], to.id)
     await waitForStatus(client, id, 'running')
-    await write(client, from.id, [{ sum: 1, count: 0 }])
+    await write(client, from.id, [
+      { sum: 1, count: 0 },
+      { sum: 2, count: 0 },
+    ])
     await eventually('it has failed', async () => {
-      const { body } = await client.call<{ groups: unknown[] }>('GET', `/v1/pipelines/${id}/dead-letters/groups`)
-      return body.groups.length > 0
+      const { body } = await client.call<{ groups: { count: number }[] }>('GET', `/v1/pipelines/${id}/dead-letters/groups`)
+      return body.groups[0]?.count === 2
     })
     await inConsole(async ({ page }) => {
       await page.goto(at(`pipelines/${id}/dead-letters`))
       await page.locator('.groups a').first().click()
       const config = page.getByLabel(/Config of dps\/cel/)
-      const tryIt = page.getByRole('button', { name: /Try on 1/ })
+      const tryIt = page.getByRole('button', { name: /Try on 2/ })
       const save = page.getByRole('button', { name: 'Save as the next revision' })
       const release = await holdBack(page, '**/v1/pipelines/*/preview')
       await config.fill('{"filter": "value.count == 0"}')
@@ -141,6 +144,18 @@ describe.skipIf(!hasBrowser)('a group of dead letters', () => {
       expect([await save.isEnabled(), await page.locator('.fix td .badge').count()]).toEqual([false, 0])
       await tryIt.click()
       await eventually('it can be saved', () => save.isEnabled())
+      // A trial that is refused says nothing about its record.
+      const error = { code: 'unavailable', message: 'too busy' }
+      await page.route('**/v1/pipelines/*/preview', (route) => route.fulfill({ status: 503, json: { error } }), { times: 1 })
+      await tryIt.click()
+      await page.getByText('1 of them could not be tried: too busy').waitFor()
+      expect(await page.getByText('no longer in the source').count()).toBe(0)
+      // What is written stays when the records leave the list.
+      await page.route('**/dead-letters?*', (route) => route.fulfill({ json: { dead_letters: [], total: 0, page: 1, page_size: 20 } }))
+      await page.getByText('None of this group is pending any more.').waitFor()
+      expect(await config.inputValue()).toBe('{"filter": "value.count == 1"}')
+      await page.goto(at(`pipelines/${id}/dead-letters?group=${encodeURIComponent('1|own|module|1.0.0|failed')}`))
+      await page.getByRole('heading', { name: 'failed in step 1, own|module 1.0.0' }).waitFor()
     })
   })
 })

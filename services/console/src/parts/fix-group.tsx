@@ -1,6 +1,6 @@
 /** The records of one group of dead letters: a change of the step is tried on them before it is saved, and proven by their redrive. */
 import type { ComponentChild } from 'preact'
-import { useMemo, useState } from 'preact/hooks'
+import { useMemo, useRef, useState } from 'preact/hooks'
 import { parseAsWritten, writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
 import type {
   DeadLetter,
@@ -94,7 +94,8 @@ function Letters({ pipelineId, letters }: { pipelineId: string; letters: DeadLet
 
 /** A group's parts, read from the address: where a sink refused the records, there is no module or version. */
 const partsOf = (group: string) => {
-  const [step = '1', module = '', version = '', code = ''] = group.split('|')
+  // An account's own SmartModule may have the separator in its name.
+  const [, step = '1', module = '', version = '', code = ''] = /^(\d+)\|(.*)\|([^|]*)\|([^|]*)$/s.exec(group) ?? []
   return { step: Number(step), module, version, code }
 }
 
@@ -144,10 +145,10 @@ function Fix({
   const running = pipeline.processors[step - 1]!
   const saved = writeJson(running.config, 2)
   const [text, setText] = useState(saved)
-  const [answer, setAnswer] = useState<{ text: string; version: string; traces: Trace[]; gone: number }>()
+  const [answer, setAnswer] = useState<{ text: string; version: string; traces: Trace[]; gone: number; refused: unknown[] }>()
   const [version, setVersion] = useState(running.version)
   /** Only results for the step as it is now: an answer may come after another edit. */
-  const { traces, gone = 0 } = answer?.text === text && answer.version === version ? answer : {}
+  const { traces, gone = 0, refused = [] } = answer?.text === text && answer.version === version ? answer : {}
   const { run, isBusy, failure } = useAction()
   const tried = letters.slice(0, TRIED)
   /** The pipeline's ETag, once the commands are shown. */
@@ -169,9 +170,9 @@ function Fix({
       }),
     )
     const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
-    const refused = answers.find((answer) => answer.status === 'rejected')
-    if (found.length === 0 && refused) throw refused.reason
-    setAnswer({ text, version, traces: found, gone: tried.length - found.length })
+    const reasons = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason as unknown] : []))
+    if (found.length === 0 && reasons.length > 0) throw reasons[0]
+    setAnswer({ text, version, traces: found, gone: tried.length - found.length - reasons.length, refused: reasons })
   }
 
   async function save(): Promise<void> {
@@ -227,6 +228,11 @@ function Fix({
       />
       {traces && <Tried letters={letters} traces={traces} />}
       {traces && gone > 0 && <p class="quiet">{gone} of them are no longer in the source.</p>}
+      {refused.length > 0 && (
+        <p class="refused" role="alert">
+          {refused.length} of them could not be tried: {refused[0] instanceof Error && refused[0].message}
+        </p>
+      )}
     </div>
   )
 }
@@ -274,6 +280,9 @@ export function FixGroup({ pipeline, group: name, onChanged }: { pipeline: Pipel
     5000,
   )
   const found = letters.data?.dead_letters
+  /** What is written stays when the last of them leaves the list. */
+  const tried = useRef<DeadLetter[]>([])
+  if (found && found.length > 0) tried.current = found
   const table = useMemo(() => found && <Letters pipelineId={pipeline.id} letters={found} />, [found])
   const running = pipeline.processors[group.step - 1]
   return (
@@ -291,12 +300,12 @@ export function FixGroup({ pipeline, group: name, onChanged }: { pipeline: Pipel
                 the newest {dead_letters.length} of {count(total)}
               </p>
             )}
-            {may('pipelines:write') && dead_letters.length > 0 && running?.name === group.module && (
+            {may('pipelines:write') && tried.current.length > 0 && running?.name === group.module && (
               <Fix
                 key={pipeline.revision}
                 pipeline={pipeline}
                 group={group}
-                letters={dead_letters}
+                letters={tried.current}
                 onChanged={(revision) => (setSaved(revision), onChanged())}
               />
             )}

@@ -100,10 +100,12 @@ function useRedriven(id: string, { partition, offset, redriven }: Partial<Explai
     setTrace(undefined)
     if (!redriven || offset === undefined) return
     const asked = { from: { offsets: { [String(partition)]: offset } }, partition, limit: 1 }
+    let isGone = false
     void post<PreviewPipelineResponse>(`/pipelines/${id}/preview`, asked).then(
-      ({ records }) => setTrace(records.find((each) => each.offset === offset)),
+      ({ records }) => isGone || setTrace(records.find((each) => each.offset === offset)),
       () => {},
     )
+    return () => void (isGone = true)
   }, [id, partition, offset, redriven])
   return trace
 }
