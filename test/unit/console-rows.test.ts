@@ -6,6 +6,14 @@ import { isTypeName, jsonSchemaOf } from '../../shared/model/stream-schema.ts'
 
 const schemaFrom = (text: string) => schemaOf(rowsOf(text))
 
+describe('pasted records', () => {
+  it('are named by their lines, empty ones counted', () => {
+    expect(rowsOf('\uFEFF\n{"a":1}\r\n\n{"a":2}\n')).toHaveLength(2)
+    expect(() => rowsOf('\n{"a":1}\n\n7\n')).toThrow('line 4 is not a JSON object')
+    expect(() => rowsOf('[{"a":1},""]')).toThrow('line 2 is not a JSON object')
+  })
+})
+
 describe('the schema of pasted records', () => {
   it('lets be missing what is not in each of them', () => {
     expect(schemaFrom('{"id":"s1","amount":12.5}\n{"id":"s2"}')).toEqual({ id: 'string', amount: 'number?' })

@@ -7,11 +7,13 @@ export type Row = Record<string, unknown>
 /** Lines of JSON, or one array. Throws an Error that names the line. */
 export function rowsOf(text: string): Row[] {
   const trimmed = text.trim()
-  const values = trimmed.startsWith('[') ? (parseAsWritten(trimmed) as unknown[]) : trimmed.split('\n').filter((line) => line.trim() !== '')
-  return values.map((value, index) => {
+  const isList = trimmed.startsWith('[')
+  const values = isList ? (parseAsWritten(trimmed) as unknown[]) : text.split('\n').map((line) => line.trim())
+  return values.flatMap((value, index) => {
+    if (value === '' && !isList) return []
     try {
       const row = typeof value === 'string' ? parseAsWritten(value) : value
-      if (isObject(row)) return row
+      if (isObject(row)) return [row]
     } catch {
       // Told below.
     }
