@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { pagesOfSite } from '../../docs/site/pages.ts'
 import { OPERATIONS } from '../../services/control-plane/routes/index.ts'
 import { CONNECTORS } from '../../shared/connectors/catalogue.ts'
+import { BUILT_IN_NAMES } from '../../shared/smartmodule/catalogue/catalogue.ts'
 import { RECORD_CODES } from '../../shared/errors/record-codes.ts'
 import { CONTRACTS, contractsOf } from '../harness/contract-check.ts'
 import { read, ROOT, tracked } from './repository.ts'
@@ -97,9 +98,31 @@ describe('documents', () => {
     const builtIns = tracked.flatMap((path) => /^shared\/smartmodule\/catalogue\/([\w-]+)\/module\.ts$/.exec(path)?.[1] ?? [])
     expect(builtIns.length).toBeGreaterThan(10)
     expect(builtIns.filter((name) => !guide.includes(`\n### dps/${name}\n`))).toEqual([])
-    const promises = read('docs/specs/delivery.md')
+    const [, table = ''] = /^\| sink \|.*\n\|.*\n((?:\|.*\n)+)/m.exec(read('docs/specs/delivery.md')) ?? []
+    const promised = [...table.matchAll(/^\| ([^|]+) \|/gm)].flatMap(([, names]) => names!.split(', '))
     const sinks = CONNECTORS.filter(({ name, sink }) => sink && name !== 'stream').map(({ name }) => name)
-    expect(sinks.filter((name) => !new RegExp(`^\\| [\\w, -]*\\b${name}\\b`, 'm').test(promises))).toEqual([])
+    expect(promised.toSorted()).toEqual(sinks.toSorted())
+  })
+
+  it('show every connector in the README’s drawing', () => {
+    const [, drawing = ''] = /^```\n([^]*?)^```/m.exec(read('README.md')) ?? []
+    const shown = new Set(drawing.split(/[^\w-]+/))
+    expect(CONNECTORS.map(({ name }) => name).filter((name) => !shown.has(name))).toEqual([])
+  })
+
+  it.each([
+    ['streams', 'docs/streams.md'],
+    ['pipelines', 'docs/operating/pipelines.md'],
+  ])('name every operation of one of the %s', (resource, page) => {
+    const text = read(page)
+    const below = OPERATIONS.map(({ contract }) => contract.path)
+      .filter((path) => path.startsWith(`/${resource}/:id/`))
+      .map((path) => path.slice(`/${resource}/:id`.length))
+    expect(below.length).toBeGreaterThan(5)
+    // `start`, `pause` and so on share a line.
+    const isNamed = (path: string): boolean =>
+      new RegExp(`(\\{id\\}|…)${path.replaceAll(/:\w+/g, '\\{\\w+\\}')}(?![\\w/-])`).test(text) || text.includes(`\`${path.slice(1)}\``)
+    expect(below.filter((path) => !isNamed(path))).toEqual([])
   })
 
   it('name every target of the Makefile in CONTRIBUTING', () => {
@@ -171,11 +194,39 @@ describe('lists', () => {
     expect(tracked.filter((path) => /^docs\/.*\.md$/.test(path) && !shown.has(path))).toEqual([])
   })
 
-  /** Connectors without a case, because they have tests of their own. */
-  const OWN = { sources: ['conn_stream', 'conn_webhook', 'conn_http'], sinks: ['conn_stream', 'conn_log', 'conn_blackhole'] }
+  it.each([
+    ['test/bench/modules.ts', 'what one costs'],
+    ['services/control-plane/definitions/fields-behind.ts', 'what it does to types; `() => undefined` where they are not known'],
+  ])('of built-ins have every one: %s, %s', (path) => {
+    const text = read(path)
+    expect(BUILT_IN_NAMES.length).toBeGreaterThan(10)
+    expect(BUILT_IN_NAMES.filter((name) => !new RegExp(`^ +(\\{ name: )?'dps/${name}'[:,]`, 'm').test(text))).toEqual([])
+  })
+
+  /** Connectors that the conformance suites can't run, and the file that tests each. */
+  const OWN: Record<string, Record<string, string>> = {
+    sources: {
+      conn_stream: 'test/integration/pipelines.test.ts',
+      conn_webhook: 'test/integration/webhook.test.ts',
+      conn_http: 'test/integration/web-services.test.ts',
+    },
+    sinks: {
+      conn_stream: 'test/integration/pipelines.test.ts',
+      conn_log: 'test/unit/log-connector.test.ts',
+      conn_blackhole: 'test/integration/generator.test.ts',
+    },
+  }
+  it('of connectors with tests of their own name files that exist', () => {
+    expect(
+      Object.values(OWN)
+        .flatMap((each) => Object.values(each))
+        .filter((path) => !tracked.includes(path)),
+    ).toEqual([])
+  })
+
   it.each(['source', 'sink'] as const)('of conformance cases have every connector that is a %s', (direction) => {
     const cases = read(`test/integration/conformance-${direction}s.test.ts`)
-    const connectors = CONNECTORS.filter((connector) => connector[direction] && !OWN[`${direction}s`].includes(connector.id))
+    const connectors = CONNECTORS.filter((connector) => connector[direction] && !(connector.id in OWN[`${direction}s`]!))
     expect(connectors.length).toBeGreaterThan(3)
     expect(connectors.map(({ id }) => id).filter((id) => !cases.includes(`'${id}'`))).toEqual([])
   })

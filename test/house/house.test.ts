@@ -219,6 +219,13 @@ describe('connectors', () => {
     ).toEqual([])
   })
 
+  it('write to their context’s log alone: what a runner prints is in the processor’s log, with secrets unmasked', () => {
+    const printing = code.filter(
+      (path) => path.startsWith('shared/connectors/') && /\bconsole\.|\bprocess\.std(out|err)\b/.test(read(path)),
+    )
+    expect(printing).toEqual([])
+  })
+
   it('are described without loading a driver', () => {
     const loading = folders.filter((folder) =>
       packagesOf(`${folder}/connector.ts`).some((name) => name !== 'zod' && !name.startsWith('node:')),
