@@ -3,7 +3,7 @@ import { reasonOf } from '../../errors/reason-of.ts'
 import pg from 'pg'
 import type { CheckConnector, CheckFault } from '../check.ts'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
-import { columnsOf, quotedTable } from './columns.ts'
+import { columnsOf, quotedTable, whyNoKey } from './columns.ts'
 import type { TableSinkConfig, TableSourceConfig } from './connector.ts'
 import { readColumns } from './table-shape.ts'
 import { clientConfigOf } from './connection.ts'
@@ -45,7 +45,11 @@ export const checkTable: CheckConnector<TableSinkConfig> = (config, context) =>
     ])
     if (!rows[0]?.may) return [{ path: '/table', message: 'this user may not insert into it' }]
     const missing = (config.key ?? []).filter((name) => !found.columns.some((column) => column.name === name))
-    if (missing.length > 0) return missing.map((name) => ({ path: '/key', message: `the table has no column ${name}` }))
+    if (missing.length > 0) {
+      const faults: CheckFault[] = []
+      for (const name of missing) faults.push({ path: '/key', message: await whyNoKey(client, config.table, name) })
+      return faults
+    }
     return config.mode === 'insert' || (await isUnique(client, config.table, config.key ?? []))
       ? []
       : [{ path: '/key', message: `the table has no primary key or unique constraint on ${config.key?.join(', ')}, which this mode needs` }]

@@ -1,5 +1,5 @@
 /** Reads a table's columns as COPY needs them, and creates a missing table. */
-import type { ClientBase } from 'pg'
+import { escapeLiteral, type ClientBase } from 'pg'
 import { ConfigRefused } from '../connector.ts'
 import type { CopyColumn } from '../row-format.ts'
 
@@ -19,6 +19,17 @@ const TYPES: Record<string, string> = {
   uuid: 'uuid',
   decimal: 'numeric',
   bytes: 'bytea',
+}
+
+/** Why the column, which is not among those that rows have, can't be part of the config's key. */
+export async function whyNoKey(client: ClientBase, table: string, name: string): Promise<string> {
+  const { rows } = await client.query(
+    'SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass($1) AND attname = $2 AND attnum > 0 AND NOT attisdropped',
+    [quotedTable(table), name],
+  )
+  return rows.length === 0
+    ? `the table ${table} has no column ${name}`
+    : `the column ${name} of the table ${table} is GENERATED ALWAYS: rows can't bring its values`
 }
 
 /** COPY's text for the column's default (its option DEFAULT, since Postgres 16). */
@@ -57,23 +68,33 @@ export async function createTable(
   })
 }
 
-/** The columns that rows have; `isWhole`: the record goes into one column. */
-export type TableColumns = { columns: CopyColumn[]; isWhole: boolean }
+/** The columns that rows have; `isWhole`: the record goes into one column. `defaults`: SQL by column, for those that have one. */
+export type TableColumns = { columns: CopyColumn[]; isWhole: boolean; defaults: Record<string, string> }
+
+/** What Postgres takes for an identity column that a row has no value for. */
+export const identityDefault = (table: string, column: string): string =>
+  `nextval(pg_get_serial_sequence(${escapeLiteral(quotedTable(table))}, ${escapeLiteral(column)})::regclass)`
 
 /** Returns the table's columns in their order, without generated ones; undefined if there is no such table. */
 export async function columnsOf(client: ClientBase, table: string, knowsDefaults: boolean): Promise<TableColumns | undefined> {
-  const { rows } = await client.query<{ name: string; type: string; has_default: boolean }>(
-    `SELECT a.attname AS name, t.typname AS type, a.atthasdef OR a.attidentity <> '' AS has_default FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+  const { rows } = await client.query<{ name: string; type: string; identity: string; set_by: string | null }>(
+    `SELECT a.attname AS name, t.typname AS type, a.attidentity AS identity, pg_get_expr(d.adbin, d.adrelid) AS set_by
+     FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
      WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' AND a.attidentity <> 'a'
      ORDER BY a.attnum`,
     [quotedTable(table)],
   )
   if (rows.length === 0) return undefined
-  const columns = rows.map(({ name, type, has_default }): CopyColumn => ({
+  const defaults: Record<string, string> = {}
+  for (const { name, identity, set_by } of rows) {
+    const text = identity === '' ? set_by : identityDefault(table, name)
+    if (text !== null) defaults[name] = text
+  }
+  const columns = rows.map(({ name, type }): CopyColumn => ({
     name,
     kind: type === 'json' || type === 'jsonb' ? 'json' : type === 'bytea' ? 'bytes' : 'plain',
-    absent: has_default && knowsDefaults ? DEFAULT_MARKER : NULL_MARKER,
+    absent: Object.hasOwn(defaults, name) && knowsDefaults ? DEFAULT_MARKER : NULL_MARKER,
   }))
   const [only] = columns
-  return { columns, isWhole: columns.length === 1 && only!.name === RECORD_COLUMN && only!.kind === 'json' }
+  return { columns, defaults, isWhole: columns.length === 1 && only!.name === RECORD_COLUMN && only!.kind === 'json' }
 }

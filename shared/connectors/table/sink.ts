@@ -9,7 +9,7 @@ import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import { refusalIn } from '../refusal.ts'
 import type { Delivery, OpenSink, Rows, Written } from '../sink.ts'
 import { clientConfigOf } from './connection.ts'
-import { columnsOf, createTable } from './columns.ts'
+import { columnsOf, createTable, whyNoKey } from './columns.ts'
 import type { TableSinkConfig } from './connector.ts'
 import { createFaultSearch, isRowFault } from './fault-search.ts'
 import { createPut } from './write-modes.ts'
@@ -55,7 +55,7 @@ export async function openTableSink(config: TableSinkConfig, context: ConnectorC
 
 async function openOn(pool: pg.Pool, config: TableSinkConfig, context: ConnectorContext): Promise<OpenSink> {
   const { table, mode, key } = config
-  const { columns, isWhole, knowsDefaults, serverVersion } = await withClient(pool, async (client) => {
+  const { columns, defaults, isWhole, knowsDefaults, serverVersion } = await withClient(pool, async (client) => {
     await createPositions(client)
     const { rows } = await client.query<{ server_version_num: string }>('SHOW server_version_num')
     const serverVersion = Number(rows[0]!.server_version_num)
@@ -67,10 +67,10 @@ async function openOn(pool: pg.Pool, config: TableSinkConfig, context: Connector
     }
     if (!found) throw new ConfigRefused(`the table ${table} does not exist, and "create" is false`)
     const missing = (key ?? []).find((name) => !found.columns.some((column) => column.name === name))
-    if (missing !== undefined) throw new ConfigRefused(`the table ${table} has no column ${missing}, which the config names as key`)
+    if (missing !== undefined) throw new ConfigRefused(`${await whyNoKey(client, table, missing)}, and the config names it as key`)
     return { ...found, knowsDefaults, serverVersion }
   })
-  const target = { table, mode, key, columns, knowsDefaults }
+  const target = { table, mode, key, columns, defaults, knowsDefaults }
   const put = createPut(target)
   const search = createFaultSearch(target, put, serverVersion)
 
@@ -97,7 +97,7 @@ async function openOn(pool: pg.Pool, config: TableSinkConfig, context: Connector
 
   const isChanged = async (client: pg.PoolClient): Promise<boolean> => {
     const now = await columnsOf(client, table, knowsDefaults)
-    return now !== undefined && !isDeepStrictEqual(now.columns, columns)
+    return now !== undefined && !isDeepStrictEqual([now.columns, now.defaults], [columns, defaults])
   }
   const changed: Written = { kind: 'changed', reason: `the table ${table} has other columns now` }
 

@@ -8,13 +8,13 @@ import { quotedTable } from './columns.ts'
 /** What was created on a connection, by name, with the target's columns and the statements at that time. */
 const made = new WeakMap<ClientBase, Map<string, string>>()
 
-/** A column and the name of its type. */
-export type Column = { name: string; type: string }
+/** A column and the name of its type. `identity`: `a` for GENERATED ALWAYS AS IDENTITY, `d` for BY DEFAULT, else empty. */
+export type Column = { name: string; type: string; identity: string }
 
 /** Returns the target's current columns in their order; types include their modifiers. */
 export async function typesOf(client: ClientBase, table: string): Promise<Column[]> {
   const { rows } = await client.query<Column>(
-    `SELECT attname AS name, format_type(atttypid, atttypmod) AS type FROM pg_attribute
+    `SELECT attname AS name, format_type(atttypid, atttypmod) AS type, attidentity AS identity FROM pg_attribute
      WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum`,
     [quotedTable(table)],
   )

@@ -1,10 +1,10 @@
 /** How encoded rows become rows of the table in each mode, inside the current transaction. */
 import { pipeline } from 'node:stream/promises'
 import { Readable } from 'node:stream'
-import type { PoolClient } from 'pg'
+import { escapeLiteral, type PoolClient } from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import type { CopyColumn } from '../row-format.ts'
-import { DEFAULT_MARKER, quoted, quotedTable } from './columns.ts'
+import { DEFAULT_MARKER, identityDefault, quoted, quotedTable, type TableColumns } from './columns.ts'
 import type { TableSinkConfig } from './connector.ts'
 import { ensureMade, typesOf } from './stage.ts'
 
@@ -20,7 +20,8 @@ export type PutRows = {
 }
 
 /** The table, and how rows are put into it. `knowsDefaults`: its COPY has the option DEFAULT. */
-export type WriteTarget = Pick<TableSinkConfig, 'table' | 'mode' | 'key'> & { columns: readonly CopyColumn[]; knowsDefaults: boolean }
+export type WriteTarget = Pick<TableSinkConfig, 'table' | 'mode' | 'key'> &
+  Pick<TableColumns, 'defaults'> & { columns: readonly CopyColumn[]; knowsDefaults: boolean }
 
 /** Bytes per piece given to COPY: a piece larger than the socket takes at once would be copied again and again. */
 const COPY_PIECE_BYTES = 256 << 10
@@ -51,17 +52,21 @@ function updateOf({ columns, key = [] }: WriteTarget): string {
 
 /** The stage of modes whose rows have the table's columns, and the statement that fills it. */
 function stageOf(target: WriteTarget): Pick<PutRows, 'stageCopy' | 'prepare' | 'prepareStage'> {
-  const { columns, table } = target
-  // A row to be deleted has only its key.
-  const nullable = columns.map(({ name }) => `ALTER COLUMN ${quoted(name)} DROP NOT NULL`).join(', ')
+  const { table } = target
   const deleted = target.mode === 'upsert' ? ', dps_deleted' : ''
-  const prepare = async (client: PoolClient) =>
-    ensureMade(client, 'dps_stage', await typesOf(client, table), [
+  const prepare = async (client: PoolClient) => {
+    const all = await typesOf(client, table)
+    // A row to be deleted has only its key, and columns that Postgres generates are not written at all. LIKE copies no identity.
+    const altered = all.map(({ name }) => `ALTER COLUMN ${quoted(name)} DROP NOT NULL`)
+    for (const { name, identity } of all)
+      if (identity === 'd') altered.push(`ALTER COLUMN ${quoted(name)} SET DEFAULT ${identityDefault(table, name)}`)
+    await ensureMade(client, 'dps_stage', all, [
       'DROP TABLE IF EXISTS pg_temp.dps_stage',
       `CREATE TEMP TABLE dps_stage (LIKE ${quotedTable(table)} INCLUDING DEFAULTS, dps_deleted boolean NOT NULL DEFAULT false,
         dps_row bigint GENERATED ALWAYS AS IDENTITY) ON COMMIT DELETE ROWS`,
-      `ALTER TABLE pg_temp.dps_stage ${nullable}`,
+      `ALTER TABLE pg_temp.dps_stage ${altered.join(', ')}`,
     ])
+  }
   const stageCopy = `COPY pg_temp.dps_stage (${namesOf(target)}${deleted}) FROM STDIN${withDefaults(target)}`
   return { stageCopy, prepare, prepareStage: prepare }
 }
@@ -114,16 +119,24 @@ function createMergePatch(target: WriteTarget): PutRows {
   const keys = key.map(quoted).join(', ')
   const isSameKey = key.map((name) => `t.${quoted(name)} = s.${quoted(name)}`).join(' AND ')
   const keyOf = key.map((name) => `p.${quoted(name)}`).join(', ')
+  // Without a row of the key, a column without a member gets its default.
+  const values = target.columns.map(({ name }) => {
+    const value = `m.${quoted(name)}`
+    if (!Object.hasOwn(target.defaults, name)) return value
+    return `CASE WHEN all_merged.is_new AND NOT all_merged.dps_record ? ${escapeLiteral(name)} THEN ${target.defaults[name]} ELSE ${value} END`
+  })
   const merged = (rows: string) => `INSERT INTO ${table} (${names})
-    SELECT ${namesFrom(target, 'm')} FROM (
-      SELECT jsonb_populate_record(t, s.record) AS merged FROM (${rows}) s LEFT JOIN ${table} t ON ${isSameKey}
+    SELECT ${values.join(', ')} FROM (
+      SELECT jsonb_populate_record(t, s.dps_record) AS merged, s.dps_record, t.${quoted(key[0]!)} IS NULL AS is_new
+        FROM (${rows}) s LEFT JOIN ${table} t ON ${isSameKey}
     ) all_merged, LATERAL (SELECT (merged).*) m
     ON CONFLICT (${keys}) DO ${updateOf(target)}`
+  const staged = `(SELECT ${withBytes(target, 'record')} AS record, dps_row FROM pg_temp.dps_stage) x`
   const merge = merged(
-    `SELECT * FROM (SELECT p.*, x.record, row_number() OVER (PARTITION BY ${keyOf} ORDER BY x.dps_row) AS dps_place
-      FROM pg_temp.dps_stage x, LATERAL jsonb_populate_record(NULL::${table}, x.record) p) placed WHERE dps_place = $1`,
+    `SELECT * FROM (SELECT p.*, x.record AS dps_record, row_number() OVER (PARTITION BY ${keyOf} ORDER BY x.dps_row) AS dps_place
+      FROM ${staged}, LATERAL jsonb_populate_record(NULL::${table}, x.record) p) placed WHERE dps_place = $1`,
   )
-  const most = `SELECT coalesce(max(places), 0)::int AS most FROM (SELECT count(*) AS places FROM pg_temp.dps_stage x,
+  const most = `SELECT coalesce(max(places), 0)::int AS most FROM (SELECT count(*) AS places FROM ${staged},
     LATERAL jsonb_populate_record(NULL::${table}, x.record) p GROUP BY ${keyOf}) counted`
   const stageCopy = 'COPY pg_temp.dps_stage (record) FROM STDIN'
   const prepare = (client: PoolClient) =>
@@ -146,8 +159,20 @@ function createMergePatch(target: WriteTarget): PutRows {
       const { rows } = await client.query<{ most: number }>(most)
       for (let place = 1; place <= rows[0]!.most; place++) await client.query(merge, [place])
     },
-    rowStatement: `${merged(`SELECT p.*, r.record FROM jsonb_populate_record(NULL::${table}, r.record) p`)};`,
+    rowStatement: `${merged(
+      `SELECT p.*, x.record AS dps_record FROM (SELECT ${withBytes(target, 'r.record')} AS record) x, LATERAL jsonb_populate_record(NULL::${table}, x.record) p`,
+    )};`,
   }
 }
 
-const namesFrom = ({ columns }: WriteTarget, alias: string): string => columns.map(({ name }) => `${alias}.${quoted(name)}`).join(', ')
+/** SQL of the document with the base64 of columns of bytes as Postgres reads bytes. */
+function withBytes({ columns }: WriteTarget, record: string): string {
+  const parts = columns
+    .filter(({ kind }) => kind === 'bytes')
+    .map(({ name }) => {
+      const member = escapeLiteral(name)
+      return ` || CASE WHEN jsonb_typeof(${record} -> ${member}) = 'string'
+        THEN jsonb_build_object(${member}, '\\x' || encode(decode(${record} ->> ${member}, 'base64'), 'hex')) ELSE '{}' END`
+    })
+  return parts.length === 0 ? record : `CASE WHEN jsonb_typeof(${record}) = 'object' THEN ${record}${parts.join('')} ELSE ${record} END`
+}
