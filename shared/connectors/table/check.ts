@@ -5,7 +5,7 @@ import type { CheckConnector, CheckFault } from '../check.ts'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import { columnsOf, quotedTable, whyNoKey } from './columns.ts'
 import type { TableSinkConfig, TableSourceConfig } from './connector.ts'
-import { readColumns } from './table-shape.ts'
+import { readColumns, readLoggedColumns } from './table-shape.ts'
 import { clientConfigOf } from './connection.ts'
 
 const TIMEOUT_MS = 5000
@@ -80,6 +80,8 @@ export const checkTableSource: CheckConnector<TableSourceConfig> = (config, cont
     if (shape.key.length === 0) return [{ path: '/table', message: 'has no primary key, needed to tell rows apart' }]
     if (config.mode === 'query')
       return shape.types.has(config.cursor!) ? [] : [{ path: '/cursor', message: `the table has no column ${config.cursor}` }]
+    const { refusal } = await readLoggedColumns(client, config.table)
+    if (refusal !== undefined) return [{ path: '/table', message: refusal }]
     const { rows } = await client.query<{ level: string; may: boolean }>(
       `SELECT current_setting('wal_level') AS level, (rolreplication OR rolsuper) AS may FROM pg_roles WHERE rolname = current_user`,
     )

@@ -22,8 +22,10 @@ type Update = Change & { kind: 'update'; isFilled?: boolean }
 /** Finds the row with these values of the key; undefined if there is none. */
 type FindRow = (columns: SourceColumn[], values: string[]) => Promise<Tuple | undefined>
 
-/** `from`: the committed position; changes of its transaction that are in it already are skipped. */
-export function createChangeCollector(table: string, key: readonly string[], from: Position, findRow: FindRow) {
+/** `named`: the table whose changes are followed. `from`: the committed position; changes of its transaction that are in it are skipped. */
+export function createChangeCollector(named: Pick<Relation, 'schema' | 'name'>, key: readonly string[], from: Position, findRow: FindRow) {
+  const table = `${named.schema}.${named.name}`
+  let checked: Relation | undefined
   const builder = createBlockBuilder(BLOCK_BYTES)
   let place: Position = { l: from.l, k: null, n: from.n }
   let skip = from.n
@@ -53,12 +55,14 @@ export function createChangeCollector(table: string, key: readonly string[], fro
       throw new ConfigRefused(
         `the table ${table} was truncated: Postgres does not report which rows it removed, so a copy can't follow; recreate the pipeline`,
       )
+    if (change.relation !== checked) assertSameTable(change.relation)
+    assertKeyOfBefore(change)
     place = { ...place, n: place.n + 1 }
     isNew = true
     if (change.kind === 'update' && change.after.includes(undefined)) {
-      change.after = change.after.map(
-        (value, index) => value ?? (value === undefined && change.isBeforeWhole ? change.before?.[index] : value),
-      )
+      // Of a large key that did not change, only the old row has the value.
+      const isInBefore = (index: number) => change.isBeforeWhole || key.includes(change.relation.columns[index]!.name)
+      change.after = change.after.map((value, index) => (value === undefined && isInBefore(index) ? change.before?.[index] : value))
       if (change.after.includes(undefined)) {
         lacking.push({ change, headers })
         return
@@ -66,6 +70,26 @@ export function createChangeCollector(table: string, key: readonly string[], fro
     }
     if (lacking.length > 0) lacking.push({ change: change as Update, headers })
     else addChange(builder, change, key, headers)
+  }
+
+  /** The publication goes with the table, not with its name. */
+  function assertSameTable(relation: Relation): void {
+    if (relation.schema !== named.schema || relation.name !== named.name)
+      throw new ConfigRefused(
+        `the table ${table} was renamed to ${relation.schema}.${relation.name}, whose changes are not those of ${table}; recreate the pipeline`,
+      )
+    checked = relation
+  }
+
+  /** A deletion without its key would be lost. */
+  function assertKeyOfBefore(change: Change): void {
+    if ((change.kind !== 'update' && change.kind !== 'delete') || !change.before) return
+    const { columns } = change.relation
+    const { before } = change
+    if (key.some((name) => typeof before[columns.findIndex((column) => column.name === name)] !== 'string'))
+      throw new ConfigRefused(
+        `the log does not say which row of the table ${table} was changed: its replica identity lacked the primary key; recreate the pipeline`,
+      )
   }
 
   async function fill(change: Update): Promise<void> {
@@ -78,7 +102,7 @@ export function createChangeCollector(table: string, key: readonly string[], fro
   }
 
   return {
-    /** Throws ConfigRefused when the table was truncated. */
+    /** Throws ConfigRefused when the table was truncated or renamed, or the log lacks a row's key. */
     apply,
     bytes: (): number => builder.bytes,
     /** Whether a change waits for values that Postgres did not send; the stream should pause until `complete`. */

@@ -5,8 +5,8 @@
  */
 import type { SourceColumn } from './column-json.ts'
 
-/** A table as the log announces it: its columns in order. */
-export type Relation = { id: number; columns: SourceColumn[] }
+/** A table as the log announces it: its name by then, and its columns in order. */
+export type Relation = { id: number; schema: string; name: string; columns: SourceColumn[] }
 /** Values by column: text, null, or undefined for one that did not change and is too large to be sent again (TOAST). */
 export type Tuple = (string | null | undefined)[]
 
@@ -66,8 +66,8 @@ export function createDecoder(): (message: Buffer) => Change | undefined {
 
   function relation(): Relation {
     const id = integer()
-    text()
-    text()
+    const schema = text()
+    const name = text()
     at++
     const count = short()
     const columns: SourceColumn[] = []
@@ -77,7 +77,7 @@ export function createDecoder(): (message: Buffer) => Change | undefined {
       columns.push({ name, typeId: integer() })
       at += 4
     }
-    return { id, columns }
+    return { id, schema, name, columns }
   }
 
   function known(): Relation {

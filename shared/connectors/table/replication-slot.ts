@@ -44,6 +44,23 @@ export async function assertSlot(withClient: WithClient, slot: string): Promise<
   if (found.active_pid !== null) await withClient((client) => client.query('SELECT pg_terminate_backend($1)', [found.active_pid]))
 }
 
+/**
+ * Throws ConfigRefused when the publication has another table than the one of this name, or none: it was dropped or renamed, and what has its
+ * name now is another one.
+ */
+export async function assertPublished(withClient: WithClient, slot: string, table: string): Promise<void> {
+  const { rows } = await withClient((client) =>
+    client.query(
+      `SELECT 1 FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid WHERE p.pubname = $1 AND r.prrelid = to_regclass($2)`,
+      [slot, quotedTable(table)],
+    ),
+  )
+  if (rows.length === 0)
+    throw new ConfigRefused(
+      `the table ${table} is not the one whose changes were followed: it was dropped or renamed; recreate the pipeline`,
+    )
+}
+
 /** Removes the slot and the publication; a slot left behind would keep the server's log forever. */
 export async function disposeReplication(config: TableSourceConfig, context: ConnectorContext): Promise<void> {
   const slot = slotOf(context.runId)

@@ -16,8 +16,8 @@ import { quoted } from './columns.ts'
 import type { TableSourceConfig } from './connector.ts'
 import { createDecoder, lsnText, parseLsn } from './pgoutput.ts'
 import { clientConfigOf, withDatabase } from './connection.ts'
-import { assertSlot, createSlot, slotOf } from './replication-slot.ts'
-import { findRow, readColumns, readTextRows, type TableShape } from './table-shape.ts'
+import { assertPublished, assertSlot, createSlot, slotOf } from './replication-slot.ts'
+import { findRow, readLoggedColumns, readTextRows, type LoggedShape, type TableShape } from './table-shape.ts'
 
 const SNAPSHOT_ROWS = 5000
 /** Most bytes of changes that wait to be yielded; beyond it the stream is paused. */
@@ -26,6 +26,8 @@ const GATHER_MS = 10
 /** The server ends a connection that is silent for a minute (wal_sender_timeout). */
 const STATUS_MS = 5000
 const GOODBYE_MS = 2000
+/** How often the table is looked at. */
+const LOOK_MS = 15_000
 
 /** What the library requires of a plug-in. It keeps the connection, whose socket is needed here. */
 type ChangePlugin = {
@@ -76,8 +78,9 @@ export async function openReplication(config: TableSourceConfig, context: Connec
     }
   }
 
-  async function* follow(from: Position, key: readonly string[], signal: AbortSignal): AsyncGenerator<SourceRead> {
+  async function* follow(from: Position, { key, named }: LoggedShape, signal: AbortSignal): AsyncGenerator<SourceRead> {
     await assertSlot(withClient, slot)
+    await assertPublished(withClient, slot, table)
     let failure: unknown
     let wake: (() => void) | undefined
     const fail = (error: unknown): void => {
@@ -87,7 +90,7 @@ export async function openReplication(config: TableSourceConfig, context: Connec
     // Reading starts only at committed positions.
     confirmed = later(confirmed, parseLsn(from.l))
     const decode = createDecoder()
-    const changes = createChangeCollector(table, key, from, (columns, values) =>
+    const changes = createChangeCollector(named, key, from, (columns, values) =>
       withClient((client) => findRow(client, table, columns, key, values)),
     )
     const plugin = createPlugin(slot, (message) => {
@@ -115,6 +118,12 @@ export async function openReplication(config: TableSourceConfig, context: Connec
       // The library adds one to the LSN it is given, but `confirmed` already is the first byte that is not safe.
       if (confirmed !== undefined) void service.acknowledge(lsnText(confirmed - 1n)).catch(() => {})
     }, STATUS_MS)
+    // A table that was dropped has no changes that would tell.
+    const look = setInterval(() => {
+      void assertPublished(withClient, slot, table).catch((error: unknown) => {
+        if (error instanceof ConfigRefused) fail(error)
+      })
+    }, LOOK_MS)
     const running = service.subscribe(plugin, slot, from.l).then(() => fail(new Error('the replication ended')), fail)
     const onAbort = () => wake?.()
     signal.addEventListener('abort', onAbort)
@@ -132,6 +141,7 @@ export async function openReplication(config: TableSourceConfig, context: Connec
     } finally {
       signal.removeEventListener('abort', onAbort)
       clearInterval(status)
+      clearInterval(look)
       // A silent server would never end the connection.
       await Promise.race([service.destroy().catch(() => {}), sleep(GOODBYE_MS)])
       // The library has removed its listeners; a late error must not end the process.
@@ -144,16 +154,15 @@ export async function openReplication(config: TableSourceConfig, context: Connec
     async *read(split, position, _seen, signal) {
       // One slot has one order, so only the owner of the first split reads it.
       if (split.index !== 0) return
-      const shape = await withClient((client) => readColumns(client, table))
-      if (shape.key.length === 0)
-        throw new ConfigRefused(`the table ${table} has no primary key, which is needed to tell changes of its rows apart`)
+      const shape = await withClient((client) => readLoggedColumns(client, table))
+      if (shape.refusal !== undefined) throw new ConfigRefused(`the table ${table} ${shape.refusal}`)
       let at = position === undefined ? undefined : Position.parse(JSON.parse(position))
       if (!at) {
         at = { l: await createSlot(withClient, slot, table), k: [], n: 0 }
         yield { block: createBlockBuilder(0).take(), position: JSON.stringify(at) }
       }
       if (at.k) for await (const read of readRows(at, shape, signal)) yield read
-      if (!signal.aborted) yield* follow({ ...at, k: null }, shape.key, signal)
+      if (!signal.aborted) yield* follow({ ...at, k: null }, shape, signal)
     },
     confirm(_split, position) {
       const { l, k } = Position.parse(JSON.parse(position))

@@ -8,6 +8,11 @@ import type { Tuple } from './pgoutput.ts'
 /** `types`: SQL types by column name, as a cast needs them. */
 export type TableShape = { columns: SourceColumn[]; key: string[]; types: Map<string, string> }
 
+/** The table that a name means now. */
+export type NamedTable = { schema: string; name: string }
+/** `named`: what the log calls the table. `refusal`: why its changes can't be followed; undefined where they can. */
+export type LoggedShape = TableShape & { named: NamedTable; refusal: string | undefined }
+
 /**
  * Returns the table's columns and key. Throws ConfigRefused when there is no such table that the role may read. Postgres' own catalogues
  * are none: on a shared server they name what other accounts have.
@@ -30,6 +35,30 @@ export async function readColumns(client: pg.Client, table: string): Promise<Tab
     key: key.map(({ name }) => name),
     types: new Map(rows.map(({ name, type }) => [name, type])),
   }
+}
+
+/** The table as the log of changes shows it: Postgres puts no generated column there. Throws what `readColumns` throws. */
+export async function readLoggedColumns(client: pg.Client, table: string): Promise<LoggedShape> {
+  const shape = await readColumns(client, table)
+  const { rows } = await client.query<NamedTable & { identity: string; is_key: boolean; generated: string[] }>(
+    `SELECT n.nspname AS schema, c.relname AS name, c.relreplident AS identity,
+       coalesce((SELECT i.indisreplident FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary), false) AS is_key,
+       ARRAY(SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attgenerated <> '') AS generated
+     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass($1)`,
+    [quotedTable(table)],
+  )
+  const [found] = rows
+  if (!found) throw new ConfigRefused(`there is no table ${table} that its role may read`)
+  const { identity, is_key, generated, ...named } = found
+  const refusal =
+    shape.key.length === 0
+      ? 'has no primary key, needed to tell rows apart'
+      : shape.key.some((name) => generated.includes(name))
+        ? 'has a generated column in its primary key, which is not in the log of changes'
+        : identity === 'd' || identity === 'f' || (identity === 'i' && is_key)
+          ? undefined
+          : 'has a replica identity without its primary key, so the log of changes would not say which rows are deleted: set it to DEFAULT or FULL'
+  return { ...shape, columns: shape.columns.filter(({ name }) => !generated.includes(name)), named, refusal }
 }
 
 const AS_TEXT = { getTypeParser: () => (value: string) => value }

@@ -1,0 +1,120 @@
+/** A table's log of changes: what would lose a change in silence is refused, and large keys and generated columns are read right. */
+import type pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { findConnector } from '../../shared/connectors/catalogue.ts'
+import { SPAN } from '../../shared/connectors/record-block.ts'
+import type { SourceRead } from '../../shared/connectors/source.ts'
+import { unique } from '../harness/client.ts'
+import { contextFor } from '../harness/conformance.ts'
+import { openWarehouse } from '../harness/connectors.ts'
+
+let warehouse: pg.Client
+const disposals: (() => Promise<void>)[] = []
+beforeAll(async () => {
+  warehouse = await openWarehouse()
+})
+afterAll(async () => {
+  for (const dispose of disposals) await dispose()
+  await warehouse.end()
+})
+
+async function made(columns: string): Promise<string> {
+  const table = unique('log').replaceAll('-', '_').toLowerCase()
+  await warehouse.query(`CREATE TABLE ${table} (${columns})`)
+  return table
+}
+
+type Row = { key: string; value: string | null }
+const rowsOf = ({ block: { bytes, spans, count } }: SourceRead): Row[] =>
+  Array.from({ length: count }, (_, row) => {
+    const text = (from: number, to: number) => bytes.toString('utf8', from, to)
+    const at = row * SPAN
+    return { key: text(spans[at]!, spans[at + 1]!), value: spans[at + 2]! < 0 ? null : text(spans[at + 2]!, spans[at + 3]!) }
+  })
+
+/** A running source of the table: the rows that it has read, and how it failed. */
+async function opened(config: Record<string, unknown>) {
+  const context = contextFor()
+  const direction = findConnector('conn_table')!.source!
+  const source = await (await direction.open!())(config, context)
+  const dispose = await direction.dispose!()
+  const stop = new AbortController()
+  const rows: Row[] = []
+  const failed = (async () => {
+    for await (const read of source.read({ index: 0, count: 1 }, undefined, new Map(), stop.signal)) rows.push(...rowsOf(read))
+  })().then(
+    () => undefined,
+    (error: unknown) => error as Error,
+  )
+  disposals.push(async () => {
+    stop.abort()
+    await failed
+    await source.close()
+    await dispose(config, context)
+  })
+  return { rows, failed, until: (count: number) => expect.poll(() => rows.length, { timeout: 60_000 }).toBe(count) }
+}
+
+describe('the log of a table', () => {
+  it('is refused while its replica identity lacks the primary key, by the check too', async () => {
+    const table = await made('id int PRIMARY KEY, other int NOT NULL UNIQUE')
+    await warehouse.query(`ALTER TABLE ${table} REPLICA IDENTITY USING INDEX ${table}_other_key`)
+    const check = await findConnector('conn_table')!.source!.check!()
+    const message = expect.stringContaining('replica identity')
+    expect(await check({ table }, contextFor(), new AbortController().signal)).toMatchObject([{ path: '/table', message }])
+    expect(await (await opened({ table })).failed).toMatchObject({ message })
+    for (const identity of [`USING INDEX ${table}_pkey`, 'FULL', 'DEFAULT']) {
+      await warehouse.query(`ALTER TABLE ${table} REPLICA IDENTITY ${identity}`)
+      expect(await check({ table }, contextFor(), new AbortController().signal)).toEqual([])
+    }
+  })
+
+  it('ends the source when the replica identity loses the primary key meanwhile: a deletion would be lost', async () => {
+    const table = await made('id int PRIMARY KEY, other int NOT NULL UNIQUE')
+    await warehouse.query(`INSERT INTO ${table} VALUES (1, 10)`)
+    const { failed, until } = await opened({ table })
+    await until(1)
+    await warehouse.query(`ALTER TABLE ${table} REPLICA IDENTITY USING INDEX ${table}_other_key`)
+    await warehouse.query(`DELETE FROM ${table}`)
+    expect(await failed).toMatchObject({ message: expect.stringContaining('replica identity') })
+  })
+
+  it('has the key of a row whose large key did not change', async () => {
+    const table = await made('id text PRIMARY KEY, n int')
+    await warehouse.query(`ALTER TABLE ${table} ALTER id SET STORAGE EXTERNAL`)
+    const large = 'k'.repeat(2600)
+    await warehouse.query(`INSERT INTO ${table} VALUES ($1, 1)`, [large])
+    const { rows, until } = await opened({ table })
+    await until(1)
+    await warehouse.query(`UPDATE ${table} SET n = 2`)
+    await until(2)
+    expect(rows[1]).toEqual({ key: JSON.stringify({ id: large }), value: JSON.stringify({ id: large, n: 2 }) })
+  })
+
+  it('shows the same columns as the rows that were there before: none that is generated', async () => {
+    const table = await made('id int PRIMARY KEY, n int, twice int GENERATED ALWAYS AS (n * 2) STORED')
+    await warehouse.query(`INSERT INTO ${table} VALUES (1, 1)`)
+    const { rows, until } = await opened({ table })
+    await until(1)
+    await warehouse.query(`UPDATE ${table} SET n = 2`)
+    await until(2)
+    expect(rows.map(({ value }) => value)).toEqual(['{"id":1,"n":1}', '{"id":1,"n":2}'])
+  })
+
+  it('ends the source when the table was swapped by renaming, and when it was made again', async () => {
+    const [swapped, again] = [await made('id int PRIMARY KEY'), await made('id int PRIMARY KEY')]
+    for (const table of [swapped, again]) await warehouse.query(`INSERT INTO ${table} VALUES (1)`)
+    const [first, second] = [await opened({ table: swapped }), await opened({ table: again })]
+    await first.until(1)
+    await second.until(1)
+    await warehouse.query(`CREATE TABLE ${swapped}_new (id int PRIMARY KEY)`)
+    await warehouse.query(`ALTER TABLE ${swapped} RENAME TO ${swapped}_old`)
+    await warehouse.query(`ALTER TABLE ${swapped}_new RENAME TO ${swapped}`)
+    await warehouse.query(`INSERT INTO ${swapped}_old VALUES (2)`)
+    await warehouse.query(`DROP TABLE ${again}`)
+    await warehouse.query(`CREATE TABLE ${again} (id int PRIMARY KEY)`)
+    expect(await first.failed).toMatchObject({ message: expect.stringContaining('renamed') })
+    expect(await second.failed).toMatchObject({ message: expect.stringContaining('dropped or renamed') })
+    expect(first.rows).toHaveLength(1)
+  }, 120_000)
+})
