@@ -118,3 +118,18 @@ describe('the log of a table', () => {
     expect(first.rows).toHaveLength(1)
   }, 120_000)
 })
+
+describe('a table by query', () => {
+  it('is not asked again and again while the cursor of all rows is null', async () => {
+    const table = await made('id int PRIMARY KEY, at int')
+    await warehouse.query(`INSERT INTO ${table} SELECT generate_series(1, 6000)`)
+    const { rows, until } = await opened({ table, mode: 'query', cursor: 'at', poll_interval_ms: 1000 })
+    const scans = async () =>
+      Number((await warehouse.query('SELECT seq_scan AS n FROM pg_stat_user_tables WHERE relname = $1', [table])).rows[0].n)
+    await new Promise((resolve) => setTimeout(resolve, 4000))
+    expect(await scans()).toBeLessThan(10)
+    await warehouse.query(`UPDATE ${table} SET at = 1 WHERE id = 1`)
+    await until(1)
+    expect(rows[0]!.value).toBe('{"id":1,"at":1}')
+  })
+})

@@ -49,7 +49,8 @@ export async function openQuerySource(config: TableSourceConfig, context: Connec
             behind = by.map((name) => last[shape.columns.findIndex((column) => column.name === name)]!)
             yield { block: builder.take(), position: JSON.stringify(behind) }
           }
-          if (rows.length < ROWS) await sleep(config.poll_interval_ms, undefined, { signal }).catch(() => {})
+          // Rows without a cursor are last, and are asked for again.
+          if (placed.length < ROWS) await sleep(config.poll_interval_ms, undefined, { signal }).catch(() => {})
         }
       } finally {
         await client.end().catch(() => {})
