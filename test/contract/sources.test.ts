@@ -1,7 +1,7 @@
 /** SmartModules deployed as sources: what is wrong with one is named by line and column, and what is right runs. */
 import { createHash } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { loggedIn, service, unique, whenFree, type Client } from '../harness/client.ts'
+import { loggedIn, patiently, service, unique, type Client } from '../harness/client.ts'
 import { createPipeline, createStream, readAll, waitForTotal, write } from '../harness/pipelines.ts'
 
 let client: Client
@@ -23,7 +23,7 @@ const source = (code: string) => ({ language: 'typescript', code })
 type Fault = { path: string; message: string; line?: number; column?: number }
 type Compiled = { ok: boolean; details: Fault[]; bytes?: number; sha256?: string }
 const compile = async (code: string) =>
-  (await whenFree(() => client.call<Compiled>('POST', '/v1/smartmodules/compile', { source: source(code) }))).body
+  (await patiently(() => client.call<Compiled>('POST', '/v1/smartmodules/compile', { source: source(code) }))).body
 
 describe('the versions of a SmartModule', () => {
   it('are listed, the newest first, and each is shown with its own source, config and binary', async () => {

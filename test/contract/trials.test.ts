@@ -1,6 +1,6 @@
 /** SmartModules tried before they are deployed: over given records, and over those of a stream; nothing is written. */
 import { beforeAll, describe, expect, it } from 'vitest'
-import { loggedIn, service, unique, whenFree, type Client } from '../harness/client.ts'
+import { loggedIn, patiently, service, unique, type Client } from '../harness/client.ts'
 import { openAccount } from '../harness/operator.ts'
 import { FRAMING_BYTES } from '../../shared/model/framing.ts'
 import { createStream, write, type Page } from '../harness/pipelines.ts'
@@ -183,13 +183,13 @@ export function filter(record: Record): bool {
   it('ends with what is known of a source that never returns', async () => {
     const code = `import { Record } from 'dps'\nexport function filter(record: Record): bool {\n  while (record.offset == 1) {}\n  return true\n}`
     const values = [{ value: 1 }, { value: 2 }, { value: 3 }]
-    const { status, body } = await whenFree(() => trial({ processors: [{ source: source(code) }], records: values }))
+    const { status, body } = await patiently(() => trial({ processors: [{ source: source(code) }], records: values }))
     expect(status).toBe(200)
     expect(body.records.map(({ outcome }) => outcome)).toEqual(['delivered', 'dead_letter'])
     expect(body.records[1]!.steps[0]!.error!.code).toBe('module_timeout')
     expect(body.not_run).toBe(1)
     const deploying = { name: unique('hangs'), source: source(code), tests: [{ records: values, out: [1, 2, 3] }] }
-    const refused = await whenFree(() => client.call('POST', '/v1/smartmodules', deploying))
+    const refused = await patiently(() => client.call('POST', '/v1/smartmodules', deploying))
     expect(refused.body.error!.details).toEqual([{ path: '/tests/0/records/1', message: expect.stringContaining('does not return') }])
   })
 

@@ -96,11 +96,3 @@ export async function eventually<T>(what: string, condition: () => Promise<T | u
 let counter = 0
 /** A name that no other test uses. */
 export const unique = (prefix: string): string => `${prefix}-${process.pid}-${Date.now().toString(36)}-${++counter}`
-
-/** The answer to a request that needs a processor for some seconds: asked again where the machine had none. */
-export async function whenFree<Answer extends { status: number }>(ask: () => Promise<Answer>): Promise<Answer> {
-  for (;;) {
-    const answer = await ask()
-    if (answer.status !== 503) return answer
-  }
-}
