@@ -55,6 +55,15 @@ export function resolveConfig(
   return undefined
 }
 
+/** Locks the streams among the endpoints in the order of their ids: requests that name them in different orders don't wait for each other. */
+export async function lockStreamsOf(trx: Queryable, accountId: string, endpoints: readonly Endpoint[]): Promise<void> {
+  const ids = endpoints.flatMap((endpoint) => {
+    const config = connectorIdOf(endpoint) === streamConnector.id ? StreamConfig.safeParse(endpoint.config).data : undefined
+    return config ? [config.stream_id] : []
+  })
+  for (const id of [...new Set(ids)].toSorted()) await lockStream(trx, accountId, id)
+}
+
 /** Locks the stream or secrets that it names against deletion until the transaction ends; faults are added to `details`. */
 export async function resolveEndpoint(
   trx: Queryable,

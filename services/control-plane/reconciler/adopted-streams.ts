@@ -6,7 +6,7 @@ import type { SchemaText } from '../../../shared/model/schema-text.ts'
 import type { StreamFormat } from '../../../shared/model/stream-formats.ts'
 import { fieldsOf } from '../registry/fields.ts'
 import { subjectOf, type Registry } from '../registry/registry.ts'
-import type { Queryable } from '../store/database.ts'
+import { inTransaction, type Queryable } from '../store/database.ts'
 import {
   listAdoptedStreams,
   lockStream,
@@ -79,7 +79,7 @@ export function createAdoptedFollower(
     const newest = stream.format === 'json' ? undefined : await registry.newestOf(subjectOf(stream.topic))
     if (newest === undefined || lookedAt.get(stream.id) === newest) return
     const schemas = await findNewSchemas(db, registry, stream)
-    const hasNew = await db.transaction(async (trx) => {
+    const hasNew = await inTransaction(db, async (trx) => {
       // A pipeline created meanwhile either knows the new schemas already or is among the readers updated below.
       const locked = schemas.size > 0 ? await lockStream(trx, stream.account_id, stream.id) : undefined
       if (!locked) return false

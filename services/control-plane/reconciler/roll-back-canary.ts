@@ -1,4 +1,5 @@
 /** Canaries with a share of the keys: their results as tasks report them, and rollback by the pipeline's next revision. */
+import { inTransaction } from '../store/database.ts'
 import type { ObservedTask } from '../../../shared/model/observed.ts'
 import { CANARY_MEASURES } from '../../../shared/model/telemetry.ts'
 import { publishCanary } from '../definitions/canary-of.ts'
@@ -49,7 +50,7 @@ export async function rollBack(
   reason: string,
   hasFailed = false,
 ): Promise<void> {
-  await db.transaction(async (trx) => {
+  await inTransaction(db, async (trx) => {
     // Locked first, as in a change of the pipeline.
     const pipeline = await lockPipeline(trx, row.pipeline_id)
     if (!(await rollBackCanary(trx, row, reason)) || !pipeline || row.share === null) return

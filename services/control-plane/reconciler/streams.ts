@@ -4,7 +4,7 @@ import { LIMITS } from '../../../shared/model/limits.ts'
 import { schemaTextOf, type Schemed } from '../../../shared/model/schema-text.ts'
 import { subjectOf, type Registry } from '../registry/registry.ts'
 import { ServiceError } from '../service-error.ts'
-import type { Queryable } from '../store/database.ts'
+import { inTransaction, type Queryable } from '../store/database.ts'
 import { deleteStreamRow, lockAnyStream, saveStreamSchema, updateStream, type StreamRow } from '../store/streams.ts'
 import type { Deps } from '../deps.ts'
 import { findNewSchemas, saveSchemas } from './adopted-streams.ts'
@@ -33,7 +33,7 @@ async function activate(
   change: Parameters<typeof updateStream>[2],
   save: (trx: Queryable) => Promise<void>,
 ): Promise<void> {
-  const isKept = await deps.db.transaction(async (trx) => {
+  const isKept = await inTransaction(deps.db, async (trx) => {
     const row = await lockAnyStream(trx, stream.id)
     if (row?.status !== 'creating') return row !== undefined && row.status !== 'deleting'
     await save(trx)

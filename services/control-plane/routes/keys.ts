@@ -1,4 +1,5 @@
 /** API keys of the caller's account. */
+import { inTransaction } from '../store/database.ts'
 import { createKeyContract, deleteKeyContract, listKeysContract } from '../../../shared/api/auth.ts'
 import { notFound, ServiceError } from '../service-error.ts'
 import { newId } from '../../../shared/model/ids.ts'
@@ -24,7 +25,7 @@ export const createKeyOperation = operation(createKeyContract, async ({ db, cred
   const row = await orNameTaken(
     'key',
     body.name,
-    db.transaction(async (trx) => {
+    inTransaction(db, async (trx) => {
       await assertQuotas(trx, caller.accountId, { keys: 1 })
       const hash = credentials.hashOf(secret)
       return insertKey(trx, { id: newId('key'), account_id: caller.accountId, name: body.name, scopes, secret_hash: hash })
@@ -38,7 +39,7 @@ export const createKeyOperation = operation(createKeyContract, async ({ db, cred
 })
 
 export const deleteKeyOperation = operation(deleteKeyContract, async ({ db }, caller, { params }) => {
-  await db.transaction(async (trx) => {
+  await inTransaction(db, async (trx) => {
     // Two requests could otherwise delete the last two keys.
     await lockAccount(trx, caller.accountId)
     const key = await findKey(trx, caller.accountId, params.id)

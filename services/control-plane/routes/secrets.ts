@@ -10,7 +10,7 @@ import { findConnector } from '../../../shared/connectors/catalogue.ts'
 import { invalidRequest, notFound, ServiceError } from '../service-error.ts'
 import { newId } from '../../../shared/model/ids.ts'
 import { ownerOf } from '../../../shared/secrets/envelope.ts'
-import { type Queryable } from '../store/database.ts'
+import { inTransaction, type Queryable } from '../store/database.ts'
 import { lockPipeline, updatePipeline } from '../store/pipelines.ts'
 import {
   deleteSecretRow,
@@ -51,7 +51,7 @@ export const createSecretOperation = operation(
     const row = await orNameTaken(
       'secret',
       name,
-      db.transaction(async (trx) => {
+      inTransaction(db, async (trx) => {
         await assertQuotas(trx, accountId, { secrets: 1 })
         return insertSecret(trx, { id: newId('secret'), account_id: accountId, name, description, envelope, ...bounds })
       }),
@@ -88,7 +88,7 @@ async function restartUsers(trx: Queryable, pipelineIds: string[]): Promise<void
 export const updateSecretOperation = operation(
   updateSecretContract,
   async ({ db, secretBox, notifyPublisher }, caller, { params, body }) => {
-    const [row, users] = await db.transaction(async (trx) => {
+    const [row, users] = await inTransaction(db, async (trx) => {
       const found = await findSecretForUpdate(trx, caller.accountId, params.id)
       if (!found) throw notFound('the secret')
       assertIfMatch(caller, etagOf(found))
@@ -105,7 +105,7 @@ export const updateSecretOperation = operation(
 )
 
 export const deleteSecretOperation = operation(deleteSecretContract, async ({ db, notifyPublisher }, caller, { params }) => {
-  await db.transaction(async (trx) => {
+  await inTransaction(db, async (trx) => {
     const row = await findSecretForUpdate(trx, caller.accountId, params.id)
     if (!row) throw notFound('the secret')
     assertIfMatch(caller, etagOf(row))

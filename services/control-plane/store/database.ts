@@ -1,4 +1,5 @@
 /** Postgres through knex: the connection, the migrations, and which errors mean that Postgres is away. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import knex, { type Knex } from 'knex'
 import * as initial from './migrations/0001-initial.ts'
 import * as delivery from './migrations/0002-delivery.ts'
@@ -69,6 +70,27 @@ const UNIQUE_VIOLATION = '23505'
 /** True for a violation of a unique index (PostgreSQL error 23505). */
 export function isUniqueViolation(error: unknown): boolean {
   return typeof error === 'object' && error !== null && (error as { code?: unknown }).code === UNIQUE_VIOLATION
+}
+
+const REPEATED_MAX = 3
+const PAUSE_MS = 50
+/** Postgres has ended one of several transactions that waited for each other, or could not be put in an order. */
+const REPEATABLE = new Set(['40P01', '40001'])
+
+/**
+ * A transaction that is done again where Postgres has ended it for the sake of another, up to three times: requests lock the same rows in
+ * different orders. What `work` does besides the database must be harmless when it is repeated.
+ */
+export async function inTransaction<T>(database: Database, work: (trx: Transaction) => Promise<T>): Promise<T> {
+  for (let repeated = 0; ; repeated++) {
+    try {
+      return await database.transaction(work)
+    } catch (error) {
+      const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
+      if (typeof code !== 'string' || !REPEATABLE.has(code) || repeated === REPEATED_MAX) throw error
+      await sleep(PAUSE_MS * (repeated + Math.random()))
+    }
+  }
 }
 
 const AWAY = new Set([

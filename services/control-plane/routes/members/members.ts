@@ -13,7 +13,7 @@ import type { Caller } from '../../deps.ts'
 import { notFound, ServiceError } from '../../service-error.ts'
 import { newLink, showMember } from '../../sessions.ts'
 import { lockAccount } from '../../store/accounts.ts'
-import { isUniqueViolation, type Queryable } from '../../store/database.ts'
+import { inTransaction, isUniqueViolation, type Queryable } from '../../store/database.ts'
 import { assertQuotas } from '../../store/quotas.ts'
 import {
   countOwners,
@@ -68,7 +68,7 @@ export const createMemberOperation = operation(createMemberContract, async ({ db
   assertMayGrant(caller, body.role)
   const { token, ...link } = newLink(credentials, Date.now())
   try {
-    const row = await db.transaction(async (trx) => {
+    const row = await inTransaction(db, async (trx) => {
       await assertQuotas(trx, caller.accountId, { members: 1 })
       const member = await insertMember(trx, { id: newId('member'), account_id: caller.accountId, ...body })
       await insertLink(trx, { ...link, member_id: member.id })
@@ -88,7 +88,7 @@ export const createMemberOperation = operation(createMemberContract, async ({ db
 })
 
 export const updateMemberOperation = operation(updateMemberContract, async ({ db }, caller, { params, body }) => {
-  const row = await db.transaction(async (trx) => {
+  const row = await inTransaction(db, async (trx) => {
     await lockAccount(trx, caller.accountId)
     const member = await getGrantable(trx, caller, params.id)
     if (body.role !== undefined && body.role !== member.role) {
@@ -103,7 +103,7 @@ export const updateMemberOperation = operation(updateMemberContract, async ({ db
 })
 
 export const deleteMemberOperation = operation(deleteMemberContract, async ({ db }, caller, { params }) => {
-  await db.transaction(async (trx) => {
+  await inTransaction(db, async (trx) => {
     await lockAccount(trx, caller.accountId)
     const member = await getGrantable(trx, caller, params.id)
     await assertOwnerLeft(trx, member)

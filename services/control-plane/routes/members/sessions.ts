@@ -1,4 +1,5 @@
 /** Signing in and out, and one's own password. */
+import { inTransaction } from '../../store/database.ts'
 import { changePasswordContract, createSessionContract, deleteSessionContract, getSessionContract } from '../../../../shared/api/members.ts'
 import type { Deps, Reply } from '../../deps.ts'
 import { invalidCredentials } from '../../credentials.ts'
@@ -110,7 +111,7 @@ export const changePasswordOperation = operation(changePasswordContract, async (
     })
   }
   const password_hash = await hashPassword(body.password)
-  await db.transaction(async (trx) => {
+  await inTransaction(db, async (trx) => {
     const member = await lockMember(trx, known.id)
     if (member?.password_hash !== known.password_hash || !(await findSession(trx, session.tokenHash)))
       throw new ServiceError('conflict', 'the password was changed meanwhile')

@@ -1,4 +1,5 @@
 /** Starts and ends a pipeline's canary. */
+import { inTransaction } from '../../store/database.ts'
 import type { CanaryRequest } from '../../../../shared/api/pipelines.ts'
 import { chainFaults, resolveSteps } from '../../definitions/resolve-steps.ts'
 import type { Caller, Deps } from '../../deps.ts'
@@ -31,7 +32,7 @@ export async function changeCanary(
   if (step) details.push(...(await chainFaults(deps, { id, account_id: caller.accountId }, [step], details.length > 0)))
   if (details.length > 0)
     throw invalidRequest(details.map(({ path, message }) => ({ path: path.replace('/processors/0', '/canary'), message })))
-  return deps.db.transaction(async (trx) => {
+  return inTransaction(deps.db, async (trx) => {
     const row = await lockForRevision(trx, caller, id)
     if (!asked || !step) {
       await deleteCanary(trx, id)

@@ -19,7 +19,7 @@ import {
   type PipelineAction,
 } from '../../../../shared/model/pipeline-status.ts'
 import { listObserved, listPipelines, updatePipeline, type ListedPipeline, type PipelineRow } from '../../store/pipelines.ts'
-import type { Queryable } from '../../store/database.ts'
+import { inTransaction, type Queryable } from '../../store/database.ts'
 import { listUnfinishedJobsOf } from '../../store/jobs.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { publishDefinition } from '../../publisher/enqueue.ts'
@@ -105,7 +105,7 @@ async function needsAttempt(trx: Queryable, row: PipelineRow, action: PipelineAc
 
 /** Changes status and desired status, and queues the definition for the processors, in one transaction. */
 async function act(deps: Pick<Deps, 'db' | 'notifyPublisher'>, caller: Caller, id: string, action: PipelineAction): Promise<PipelineRow> {
-  const changed = await deps.db.transaction(async (trx) => {
+  const changed = await inTransaction(deps.db, async (trx) => {
     const row = await lockOwnPipeline(trx, caller, id)
     const next = transition(statusForActions(row), action)
     if (next === 'refused') throw new ServiceError('conflict', `a pipeline that is ${row.status} can't ${action}`)
@@ -133,7 +133,7 @@ export const pipelineActions = pipelineActionContracts.map((contract, index) =>
 const DRAIN_WAIT_MS = 10_000
 
 export const deletePipelineOperation = operation(deletePipelineContract, async (deps, caller, { params }) => {
-  const { row, hadTasks } = await deps.db.transaction(async (trx) => {
+  const { row, hadTasks } = await inTransaction(deps.db, async (trx) => {
     const locked = await lockOwnPipeline(trx, caller, params.id)
     if (transition(locked.status, 'delete') === 'refused') throw new ServiceError('conflict', 'the pipeline is still being created')
     const updated = await updatePipeline(trx, locked.id, { status: 'deleting', desired: 'stopped' })

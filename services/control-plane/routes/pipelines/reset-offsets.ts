@@ -1,4 +1,5 @@
 /** Sets where a stopped pipeline continues: commits the group's offsets, and its next revision resets the position that a sink keeps. */
+import { inTransaction } from '../../store/database.ts'
 import { resetOffsetsContract, type StreamPlace } from '../../../../shared/api/pipelines.ts'
 import { KafkaError } from '../../../../shared/kafka/kafka-error.ts'
 import { KAFKA_ERRORS } from '../../../../shared/kafka/wire/error-codes.ts'
@@ -45,7 +46,7 @@ async function reset(deps: Pick<Deps, 'cluster' | 'db' | 'notifyPublisher'>, cal
   // Partitions that the request does not name stay where they are.
   const named = typeof start === 'object' && 'offsets' in start ? start.offsets : undefined
   const offsets = new Map([...found].filter(([partition]) => named === undefined || named[String(partition)] !== undefined))
-  const row = await deps.db.transaction(async (trx) => {
+  const row = await inTransaction(deps.db, async (trx) => {
     const locked = await lockOwnPipeline(trx, caller, id)
     if (!RESTING.has(locked.status)) throw conflict(`the offsets of a pipeline that is ${locked.status} can't be set: stop it first`)
     // The group first: a revision that voids the sink's position must not start at the group's old one.

@@ -2,7 +2,7 @@
 import { deploySmartModuleContract } from '../../../../shared/api/smartmodules.ts'
 import { invalidRequest, ServiceError } from '../../service-error.ts'
 import { newId } from '../../../../shared/model/ids.ts'
-import { isUniqueViolation, type Queryable } from '../../store/database.ts'
+import { inTransaction, isUniqueViolation, type Queryable } from '../../store/database.ts'
 import {
   findNewest,
   findSmartModuleByName,
@@ -84,7 +84,7 @@ export const deploySmartModule = operation(deploySmartModuleContract, async (dep
   const details = await testFaults(deps, caller.accountId, candidate, tests)
   if (details.length > 0) throw invalidRequest(details)
   try {
-    return await db.transaction(async (trx) => {
+    return await inTransaction(db, async (trx) => {
       const known = await lockSmartModule(trx, caller.accountId, body.name)
       const { newest, count } = known ? await findNewest(trx, known.id) : { newest: undefined, count: 0 }
       const bytes = binary.length + Buffer.byteLength(JSON.stringify([config, source, tests]))

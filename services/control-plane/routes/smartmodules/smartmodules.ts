@@ -1,4 +1,5 @@
 /** Lists, reads and deletes SmartModules. */
+import { inTransaction } from '../../store/database.ts'
 import {
   deleteSmartModuleContract,
   getSmartModuleContract,
@@ -78,7 +79,7 @@ export const getVersionOperation = operation(getVersionContract, async ({ db }, 
 })
 
 export const deleteSmartModuleOperation = operation(deleteSmartModuleContract, async ({ db }, caller, { params }) => {
-  await db.transaction(async (trx) => {
+  await inTransaction(db, async (trx) => {
     const row = await findSmartModule(trx, caller.accountId, params.id)
     if (!row) throw notFound('the SmartModule')
     if (row.account_id === null) throw new ServiceError('forbidden', 'built-in SmartModules can’t be deleted')

@@ -6,7 +6,7 @@ import { newId } from '../../../../shared/model/ids.ts'
 import { SchemaRefused } from '../../../../shared/registry/read-schemas.ts'
 import { insertStream, type NewStream } from '../../store/streams.ts'
 import { beginUndo } from '../../store/unfinished.ts'
-import type { Transaction } from '../../store/database.ts'
+import { inTransaction, type Transaction } from '../../store/database.ts'
 import { assertQuotas } from '../../store/quotas.ts'
 import type { Deps } from '../../deps.ts'
 import { setUpStream, takeDownStream } from '../../reconciler/streams.ts'
@@ -58,7 +58,7 @@ export const createStream = operation(createStreamContract, async (deps, caller,
     await assertQuotas(trx, caller.accountId, { streams: 1, partitions: described.partitions })
     return insertStream(trx, fresh)
   }
-  const row = await orNameTaken('stream', name, db.transaction(insert))
+  const row = await orNameTaken('stream', name, inTransaction(db, insert))
   await finishOrUndo(setUpStream(deps, row), 'creating the stream', {
     beginUndo: () => beginUndo(db, 'streams', id),
     undo: () => takeDownStream(deps, row),

@@ -1,4 +1,5 @@
 /** PATCH of a stream: its description, and its schema if the compatibility mode allows the change. */
+import { inTransaction } from '../../store/database.ts'
 import type { Input } from '../../../../shared/api/operation.ts'
 import { updateStreamContract } from '../../../../shared/api/streams.ts'
 import { invalidRequest, notFound, ServiceError } from '../../service-error.ts'
@@ -133,7 +134,7 @@ async function change(
   const asked = await changeOf(deps, found, body)
   if (asked) await assertRoomFor(deps, found, asked)
   const schemaId = asked && (await register(deps, found, asked))
-  return db.transaction(async (trx) => {
+  return inTransaction(db, async (trx) => {
     const stream = await lockStream(trx, caller.accountId, id)
     assertChangeable(caller, stream)
     const { description = stream.description } = body
