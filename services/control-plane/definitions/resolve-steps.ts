@@ -2,7 +2,7 @@
 import { kernelBinary } from '../../../shared/smartmodule/host/kernel-binary.ts'
 import { initDocumentOf } from '../../../shared/smartmodule/abi.ts'
 import type { PipelineRequest } from '../../../shared/api/pipelines.ts'
-import { invalidRequest, type Detail } from '../service-error.ts'
+import { invalidRequest, ServiceError, type Detail } from '../service-error.ts'
 import { type OnError, type PipelineDefinition } from '../../../shared/model/definition.ts'
 import { ON_ERROR_DEFAULT } from '../../../shared/model/policies.ts'
 import type { Deps } from '../deps.ts'
@@ -68,6 +68,13 @@ export async function resolveSteps(
     })
   }
   return steps
+}
+
+/** Throws 409 where the steps run other versions than those that were checked: one may have been deployed meanwhile. */
+export function assertSameVersions(checked: readonly ResolvedStep[] | undefined, now: readonly ResolvedStep[]): void {
+  const hashesOf = (steps: readonly ResolvedStep[]) => steps.map(({ definition }) => definition.sha256).join()
+  if (checked && hashesOf(checked) !== hashesOf(now))
+    throw new ServiceError('conflict', 'a version of a SmartModule was deployed at the same time; try again')
 }
 
 /** A module by its id, its name, or `name@version`. */

@@ -6,7 +6,7 @@ import { invalidRequest, ServiceError, unavailable, type Detail } from '../../se
 import type { PipelineDefinition, SourceCodec, SourceDefinition } from '../../../../shared/model/definition.ts'
 import { LIMITS } from '../../../../shared/model/limits.ts'
 import { newId } from '../../../../shared/model/ids.ts'
-import type { Queryable } from '../../store/database.ts'
+import { inTransaction, type Queryable } from '../../store/database.ts'
 import { findStream, schemasOf } from '../../store/streams.ts'
 import { insertPipeline, type PipelineRow, type Use } from '../../store/pipelines.ts'
 import { assertQuotas } from '../../store/quotas.ts'
@@ -22,6 +22,7 @@ import { checkEndpoint, type CheckDeps } from '../../definitions/check-endpoint.
 import { fieldsBehind } from '../../definitions/fields-behind.ts'
 import {
   connectorIdOf,
+  lockStreamsOf,
   orderedForSink,
   resolveConfig,
   resolveEndpoint,
@@ -31,7 +32,7 @@ import {
   usesOf,
   type ResolvedEndpoint,
 } from '../../definitions/resolve-endpoint.ts'
-import { chainFaults, resolveSteps, withPolicies } from '../../definitions/resolve-steps.ts'
+import { assertSameVersions, chainFaults, resolveSteps, withPolicies, type ResolvedStep } from '../../definitions/resolve-steps.ts'
 
 /** Offset of each partition that the pipeline starts at, or what is wrong with the request's start. */
 type Start = { offsets: Map<number, bigint>; faults: Detail[] }
@@ -90,13 +91,13 @@ const deadLetterBytesMaxOf = (source: ResolvedEndpoint): number =>
 type StoreDeps = Pick<Deps, 'db' | 'cacheFolder' | 'names' | 'workshop' | 'cluster'>
 
 /** What Kafka and the workshop are asked before the transaction begins. `fields`: the types of members behind the chain. */
-type Found = { faults: Detail[]; start: Start | undefined; fields?: Record<string, string> | undefined }
+type Found = { faults: Detail[]; start: Start | undefined; chain: ResolvedStep[]; fields?: Record<string, string> | undefined }
 
 async function findBefore(deps: StoreDeps, caller: Caller, id: string, body: PipelineRequest, isExamination: boolean): Promise<Found> {
   const unknown: Detail[] = []
   const chain = await resolveSteps(deps.db, caller.accountId, body.processors, unknown)
   const faults = await chainFaults(deps, { id, account_id: caller.accountId }, chain, unknown.length > 0)
-  const found = { faults, start: await resolveStart(deps, caller, body) }
+  const found = { faults, chain, start: await resolveStart(deps, caller, body) }
   if (isExamination || unknown.length > 0 || faults.length > 0) return found
   const steps = chain.map(({ definition }) => definition)
   return { ...found, fields: await fieldsBehind(deps, caller.accountId, body, steps) }
@@ -115,6 +116,7 @@ async function resolvePipeline(
   found: Found,
 ): Promise<Resolved> {
   const details: Detail[] = []
+  await lockStreamsOf(trx, caller.accountId, [body.source, body.sink])
   const asked = await resolveEndpoint(trx, caller.accountId, 'source', body.source, details)
   const sink = await resolveEndpoint(trx, caller.accountId, 'sink', body.sink, details)
   const source = asked && sink ? orderedForSink(asked, sink) : asked
@@ -127,6 +129,7 @@ async function resolvePipeline(
   const resolved = await resolveSteps(trx, caller.accountId, body.processors, details)
   details.push(...found.faults)
   if (details.length > 0 || !source || !sink || !input) throw invalidRequest(details)
+  assertSameVersions(found.chain, resolved)
   const steps = withPolicies(
     resolved.map((step) => step.definition),
     body.processors,
@@ -200,7 +203,7 @@ export async function examinePipeline(deps: CheckDeps & StoreDeps, caller: Calle
   const { db, names } = deps
   const id = newId('pipeline')
   const found = await findBefore(deps, caller, id, body, true)
-  await db.transaction((trx) => resolvePipeline(trx, { names }, caller, id, body, found))
+  await inTransaction(db, (trx) => resolvePipeline(trx, { names }, caller, id, body, found))
   // Only now: a request with other faults must not cause connections. Connecting takes longer than a transaction may.
   if (isExternal(body)) await assertReachable(deps, caller, body)
 }
@@ -211,7 +214,7 @@ export const createPipeline = operation(createPipelineContract, async (deps, cal
   if (query.check === 'true' && isExternal(body)) await examinePipeline(deps, caller, body)
   const { db, names } = deps
   const found = await findBefore(deps, caller, id, body, false)
-  const storing = db.transaction(async (trx) => insertNew(trx, body, await resolvePipeline(trx, { names }, caller, id, body, found)))
+  const storing = inTransaction(db, async (trx) => insertNew(trx, body, await resolvePipeline(trx, { names }, caller, id, body, found)))
   const row = await orNameTaken('pipeline', body.name, storing)
   await finishOrUndo(setUpPipeline(deps, row), 'creating the pipeline', {
     beginUndo: () => beginUndo(db, 'pipelines', id),

@@ -5,7 +5,7 @@ import { invalidRequest, ServiceError, type Detail } from '../../service-error.t
 import { sinkFieldsOf, type PipelineDefinition } from '../../../../shared/model/definition.ts'
 import { deleteCanary } from '../../store/canaries.ts'
 import { replaceUses, updatePipeline, type PipelineRow } from '../../store/pipelines.ts'
-import type { Queryable } from '../../store/database.ts'
+import { inTransaction, type Queryable } from '../../store/database.ts'
 import { assertQuotas } from '../../store/quotas.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { publishRevision } from '../../publisher/enqueue.ts'
@@ -19,7 +19,7 @@ import { operation } from '../operation.ts'
 import { changeCanary } from './change-canary.ts'
 import { showPipeline } from './pipelines.ts'
 import { assertSinkReachable, sinkOf } from './change-sink.ts'
-import { chainFaults, resolveSteps, withPolicies } from '../../definitions/resolve-steps.ts'
+import { assertSameVersions, chainFaults, resolveSteps, withPolicies, type ResolvedStep } from '../../definitions/resolve-steps.ts'
 
 type Change = Partial<
   Pick<PipelineRequest, 'name' | 'description' | 'processors' | 'sink' | 'tasks' | 'on_error' | 'failure_threshold' | 'on_lost_position'>
@@ -36,9 +36,9 @@ type Changing = Pick<Deps, 'db' | 'cacheFolder' | 'workshop'>
 
 /**
  * What workshops say of a change, before anything is locked: the faults of the steps' configs, and the types behind the steps. `revision`:
- * the one whose steps these are, where the change names none.
+ * the one whose steps these are, where the change names none. `chain`: the steps that it names.
  */
-type Examined = { faults: Detail[]; fields?: Record<string, string> | undefined; revision?: number }
+type Examined = { faults: Detail[]; fields?: Record<string, string> | undefined; revision?: number; chain?: ResolvedStep[] }
 
 async function examine(deps: Changing, caller: Caller, id: string, asked: Change): Promise<Examined> {
   const row = await getPipeline(deps, caller, id)
@@ -50,8 +50,8 @@ async function examine(deps: Changing, caller: Caller, id: string, asked: Change
   const unknown: Detail[] = []
   const resolved = await resolveSteps(deps.db, caller.accountId, asked.processors, unknown)
   const faults = await chainFaults(deps, { id, account_id: caller.accountId }, resolved, unknown.length > 0)
-  if (unknown.length > 0 || faults.length > 0) return { faults }
-  return { faults, fields: await fieldsOf(resolved.map(({ definition }) => definition)) }
+  if (unknown.length > 0 || faults.length > 0) return { faults, chain: resolved }
+  return { faults, fields: await fieldsOf(resolved.map(({ definition }) => definition)), chain: resolved }
 }
 
 /** Makes the pipeline's next revision, where the change affects what runs. `assertAsBefore` is called with the pipeline locked. */
@@ -63,7 +63,7 @@ export async function changePipeline(
   assertAsBefore: (trx: Queryable, row: PipelineRow) => Promise<void> = async () => {},
 ): Promise<PipelineRow> {
   const examined = await examine(deps, caller, id, asked)
-  return deps.db.transaction(async (trx) => {
+  return inTransaction(deps.db, async (trx) => {
     const row = await lockForRevision(trx, caller, id)
     await assertAsBefore(trx, row)
     return change(trx, caller, row, asked, examined)
@@ -75,15 +75,13 @@ async function planChange(deps: Changing, caller: Caller, id: string, asked: Cha
   const examined = await examine(deps, caller, id, asked)
   const undone = new Error('planned')
   let planned: { before: PipelineRow; after: PipelineRow } | undefined
-  await deps.db
-    .transaction(async (trx) => {
-      const before = await lockForRevision(trx, caller, id)
-      planned = { before, after: await change(trx, caller, before, asked, examined) }
-      throw undone
-    })
-    .catch((error: unknown) => {
-      if (error !== undone) throw error
-    })
+  await inTransaction(deps.db, async (trx) => {
+    const before = await lockForRevision(trx, caller, id)
+    planned = { before, after: await change(trx, caller, before, asked, examined) }
+    throw undone
+  }).catch((error: unknown) => {
+    if (error !== undone) throw error
+  })
   return planned!
 }
 
@@ -104,6 +102,7 @@ async function change(trx: Queryable, caller: Caller, row: PipelineRow, asked: C
   if (asked.processors) {
     const resolved = await resolveSteps(trx, caller.accountId, asked.processors, details)
     if (details.length > 0) throw invalidRequest(details)
+    assertSameVersions(examined.chain, resolved)
     steps = resolved.map((step) => step.definition)
     // It was compared with a step that runs no more.
     await deleteCanary(trx, id)
