@@ -2,7 +2,7 @@
  * Finishes or undoes what a crash or an outage left half done. One control plane at a time does it (an advisory lock); every step is
  * idempotent.
  */
-import { ADVISORY_LOCKS, tryLock } from '../store/locks.ts'
+import { ADVISORY_LOCKS, keptAwake, limitIdleTime, ping, tryLock } from '../store/locks.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { createAttempts } from './attempts.ts'
 import { createCanaryComparer } from './compare-canaries.ts'
@@ -24,6 +24,9 @@ import { setUpPipeline, isDrained, takeDownPipeline } from './pipelines.ts'
 import { setUpStream, takeDownStream } from './streams.ts'
 
 const PASS_MS = 5000
+/** Postgres ends the pass of a process that stands still for this long, so that another can take over. */
+const SLEEP_MS = 30_000
+const AWAKE_MS = 5000
 /** Younger rows may belong to a request that is still in progress. */
 const UNFINISHED_AFTER_MS = 15_000
 /** A create that could not be finished for this long is undone. */
@@ -71,30 +74,47 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
 
   async function pass(): Promise<void> {
     await db.transaction(async (lock) => {
-      if (!(await tryLock(lock, ADVISORY_LOCKS.reconciler))) return
-      const held = attempts.waiting()
-      await attempts.each(await listUnfinishedStreams(db, UNFINISHED_AFTER_MS, held), BUDGET_MS, finishStream)
-      await attempts.each(await listUnfinishedPipelines(db, UNFINISHED_AFTER_MS, held), BUDGET_MS, finishPipeline)
-      await settleUnfinishedJobs(deps)
-      await keepOffsets(Date.now()).catch(warn('offsets are not kept'))
-      await trimIntakes(Date.now()).catch(warn('intake topics are not trimmed'))
-      await trimDeadLetters(Date.now()).catch(warn('dead letters are not trimmed'))
-      await sweepBinaries(Date.now()).catch(warn('binaries are not swept'))
-      await applyCpuQuotas(deps, Date.now()).catch(warn('CPU quotas are not looked at'))
-      await deleteOldKeys(db)
-      await deleteOldAudit(db)
-      // Not awaited: a slow SmartModule or registry must not hold up the rest.
-      comparing ??= compareCanaries(Date.now())
-        .catch(warn('canaries are not compared'))
-        .finally(() => (comparing = undefined))
-      following ??= followAdoptedStreams()
-        .catch(warn('adopted streams can’t be checked'))
-        .finally(() => (following = undefined))
-      // Not awaited either: it reads two whole topics.
-      sweeping ??= sweepReports(Date.now())
-        .catch(warn('reports are not swept'))
-        .finally(() => (sweeping = undefined))
+      await limitIdleTime(lock, SLEEP_MS)
+      if (await tryLock(lock, ADVISORY_LOCKS.reconciler)) await keptAwake(lock, AWAKE_MS, () => work(() => ping(lock)))
     })
+  }
+
+  /** `assertLocked` throws where another process may do this by now. */
+  async function work(assertLocked: () => Promise<void>): Promise<void> {
+    const whileLocked =
+      <T>(finish: (row: T) => Promise<void>) =>
+      async (row: T) => {
+        await assertLocked()
+        await finish(row)
+      }
+    const held = attempts.waiting()
+    await attempts.each(await listUnfinishedStreams(db, UNFINISHED_AFTER_MS, held), BUDGET_MS, whileLocked(finishStream))
+    await attempts.each(await listUnfinishedPipelines(db, UNFINISHED_AFTER_MS, held), BUDGET_MS, whileLocked(finishPipeline))
+    const steps = [
+      () => settleUnfinishedJobs(deps),
+      () => keepOffsets(Date.now()).catch(warn('offsets are not kept')),
+      () => trimIntakes(Date.now()).catch(warn('intake topics are not trimmed')),
+      () => trimDeadLetters(Date.now()).catch(warn('dead letters are not trimmed')),
+      () => sweepBinaries(Date.now()).catch(warn('binaries are not swept')),
+      () => applyCpuQuotas(deps, Date.now()).catch(warn('CPU quotas are not looked at')),
+      () => deleteOldKeys(db),
+      () => deleteOldAudit(db),
+    ]
+    for (const step of steps) {
+      await assertLocked()
+      await step()
+    }
+    // Not awaited: a slow SmartModule or registry must not hold up the rest.
+    comparing ??= compareCanaries(Date.now())
+      .catch(warn('canaries are not compared'))
+      .finally(() => (comparing = undefined))
+    following ??= followAdoptedStreams()
+      .catch(warn('adopted streams can’t be checked'))
+      .finally(() => (following = undefined))
+    // Nor must two topics that are read through.
+    sweeping ??= sweepReports(Date.now())
+      .catch(warn('reports are not swept'))
+      .finally(() => (sweeping = undefined))
   }
 
   const loop = (async () => {

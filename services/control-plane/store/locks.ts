@@ -20,6 +20,20 @@ export async function limitIdleTime(trx: Transaction, ms: number): Promise<void>
   await trx.raw(`SET LOCAL idle_in_transaction_session_timeout = ${Math.trunc(ms)}`)
 }
 
+/**
+ * Does the work while the transaction is kept from being ended for standing still (`limitIdleTime`). A process that stands still itself
+ * sends nothing meanwhile, so that another can take over.
+ */
+export async function keptAwake<T>(trx: Transaction, everyMs: number, work: () => Promise<T>): Promise<T> {
+  // Where it fails, the transaction has ended, and what follows in it fails too.
+  const timer = setInterval(() => void ping(trx).catch(() => {}), everyMs)
+  try {
+    return await work()
+  } finally {
+    clearInterval(timer)
+  }
+}
+
 /** Throws where the database, or the transaction, is not there any more. */
 export async function ping(db: Queryable): Promise<void> {
   await db.raw('SELECT 1')
