@@ -13,8 +13,9 @@ import {
   updatePipeline,
   type PipelineRow,
 } from '../store/pipelines.ts'
+import { deleteDeadLettersOf } from '../store/dead-letter-upkeep.ts'
 import { ServiceError } from '../service-error.ts'
-import type { Queryable } from '../store/database.ts'
+import { inTransaction, type Queryable } from '../store/database.ts'
 import type { Deps } from '../deps.ts'
 import { listUnfinishedJobsOf } from '../store/jobs.ts'
 import { disposeEndpoints } from '../definitions/check-endpoint.ts'
@@ -80,7 +81,7 @@ export async function setUpPipeline(deps: PipelineDeps, pipeline: PipelineRow): 
   ])
   // Splits that have read nothing yet get a committed offset too, so that an offset missing later means that it was lost.
   if (kind === 'connector') await cluster.ensureStartOffsets(names.intakeGroup(pipeline.id), source, resolvedStart(pipeline))
-  const isKept = await db.transaction(async (trx) => {
+  const isKept = await inTransaction(db, async (trx) => {
     const row = await lockPipeline(trx, pipeline.id)
     if (row?.status !== 'creating') return row !== undefined && row.status !== 'deleting'
     const isStarted = row.desired !== 'stopped'
@@ -143,7 +144,7 @@ const DISPOSE_MS = 3_600_000
 export async function takeDownPipeline(deps: PipelineDeps, pipeline: PipelineRow): Promise<void> {
   const { db, withAdmin, names, notifyPublisher } = deps
   await removeJobsOf({ db, names, withAdmin }, pipeline.id)
-  await db.transaction(async (trx) => {
+  await inTransaction(db, async (trx) => {
     const row = await lockPipeline(trx, pipeline.id)
     if (!row) return
     await enqueueDefinition(trx, row.id, null)
@@ -156,5 +157,6 @@ export async function takeDownPipeline(deps: PipelineDeps, pipeline: PipelineRow
   const isGivenUp = pipeline.status !== 'deleting' || Date.now() - pipeline.updated_at.getTime() > DISPOSE_MS
   await disposeEndpoints(deps, pipeline.definition, isGivenUp)
   await removeOwnTopics(deps, pipeline)
+  await deleteDeadLettersOf(db, pipeline.id)
   await deletePipelineRow(db, pipeline.id)
 }

@@ -28,7 +28,10 @@ export async function trimDeadLetters({ db, withAdmin, log }: TrimDeps, accountI
   if (!account) return
   const { dead_letter_bytes, dead_letter_days } = quotasOfAccount(account)
   const trims = await listTrims(db, accountId, dead_letter_bytes, dead_letter_days)
-  for (const trim of trims) await db.transaction((trx) => deleteTrimmed(trx, trim))
+  for (const trim of trims) {
+    const deleteSome = () => db.transaction((trx) => deleteTrimmed(trx, trim))
+    while (await deleteSome());
+  }
   // Compared with the topics each time, so that what a broker did not do once is done the next time.
   const kept = await listKept(db, accountId)
   for (const [pipelineId, own] of Map.groupBy(kept, ({ pipeline_id }) => pipeline_id)) {

@@ -34,14 +34,35 @@ export async function listTrims(db: Queryable, id: string, bytes: number, days: 
   return rows
 }
 
-/** Deletes the rows before what is kept, in the caller's transaction, but none behind one that a redrive has taken meanwhile. */
-export async function deleteTrimmed(trx: Queryable, { pipeline_id, letter_partition, from }: Trim): Promise<void> {
-  const before = () => trx('dead_letters').where({ pipeline_id, letter_partition }).where('letter_offset', '<', from)
-  const rows = await before().orderBy('letter_offset').select('letter_offset', 'status').forUpdate()
-  const taken = rows.find(({ status }: { status: string }) => status === 'redriving')
-  await before()
-    .where('letter_offset', '<', taken?.letter_offset ?? from)
-    .delete()
+/** Rows that one statement deletes: it must end long before the time that a query may take. */
+const CHUNK = 5000
+
+/**
+ * Deletes the oldest rows before what is kept, in the caller's transaction, but none behind one that a redrive has taken meanwhile. True
+ * where there may be more to delete.
+ */
+export async function deleteTrimmed(trx: Queryable, { pipeline_id, letter_partition, from }: Trim): Promise<boolean> {
+  const before = (offset: string) => trx('dead_letters').where({ pipeline_id, letter_partition }).where('letter_offset', '<', offset)
+  const rows: { letter_offset: string; status: string }[] = await before(from)
+    .orderBy('letter_offset')
+    .limit(CHUNK)
+    .select('letter_offset', 'status')
+    .forUpdate()
+  const taken = rows.find(({ status }) => status === 'redriving')
+  const last = rows.at(-1)
+  if (last) await before(taken?.letter_offset ?? String(BigInt(last.letter_offset) + 1n)).delete()
+  return !taken && rows.length === CHUNK
+}
+
+/** Deletes all rows of a pipeline, before its own row goes. */
+export async function deleteDeadLettersOf(db: Queryable, pipelineId: string): Promise<void> {
+  for (let deleted = CHUNK; deleted === CHUNK;) {
+    const { rowCount } = (await db.raw(
+      'DELETE FROM dead_letters WHERE ctid IN (SELECT ctid FROM dead_letters WHERE pipeline_id = ? LIMIT ?) AND pipeline_id = ?',
+      [pipelineId, CHUNK, pipelineId],
+    )) as { rowCount: number }
+    deleted = rowCount
+  }
 }
 
 /**
