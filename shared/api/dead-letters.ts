@@ -187,6 +187,7 @@ export const redriveContract = contract({
   scope: 'pipelines:write',
   isIdempotent: true,
   locatedBy: 202,
+  mayConflict: true,
   request: { params: Params, body: RedriveRequest.optional() },
   responses: {
     200: z.object({ dry_run: z.boolean(), count: z.number().int() }),

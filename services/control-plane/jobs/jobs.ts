@@ -1,6 +1,6 @@
 /** The life of a job: its own definition and consumer group, its progress, and the clean-up after it has ended. */
 import type { JobStatus } from '../../../shared/api/jobs.ts'
-import { notFound } from '../service-error.ts'
+import { notFound, ServiceError } from '../service-error.ts'
 import { hasMembers, removeGroup } from '../../../shared/kafka/admin/admin.ts'
 import type { TopicLayout } from '../../../shared/kafka/cluster.ts'
 import {
@@ -11,9 +11,10 @@ import {
   type SinkDefinition,
 } from '../../../shared/model/definition.ts'
 import { runOfReport, type ObservedTask } from '../../../shared/model/observed.ts'
-import type { Queryable } from '../store/database.ts'
+import { inTransaction, type Queryable } from '../store/database.ts'
 import { settleJobDeadLetters } from '../store/dead-letters.ts'
 import { insertJob, listJobsOf, lockJob, NO_RECORDS, updateJob, type JobRow, type ListedJob } from '../store/jobs.ts'
+import { lockStreamOver } from '../store/streams.ts'
 import { assertQuotas } from '../store/quotas.ts'
 import { deleteObserved, enqueueJob, lockPipeline, type PipelineRow } from '../store/pipelines.ts'
 import type { Deps } from '../deps.ts'
@@ -21,6 +22,8 @@ import { withoutCanaries } from '../definitions/canary-of.ts'
 import { publishBinaries } from '../publisher/enqueue.ts'
 
 export type Ranges = JobInput['ranges']
+/** Called in the transaction that stores a job over so many records. */
+export type OnStored = (trx: Queryable, job: ListedJob, count: number) => Promise<void>
 
 /** A job's definition: the pipeline's current revision, reading another input. */
 export function jobDefinition(
@@ -46,12 +49,27 @@ export function jobDefinition(
   }
 }
 
-/** Stores the job and queues it for the processors, in the caller's transaction. `commitJobStart` must have set its start before. */
+/** Throws 409 for a pipeline whose topics may not be there yet. */
+export function assertMade({ status }: Pick<PipelineRow, 'status'>): void {
+  if (status === 'creating') throw new ServiceError('conflict', 'the pipeline is still being created')
+}
+
+/**
+ * Stores the job and queues it for the processors, in the caller's transaction. `commitJobStart` must have set its start before. Throws 409
+ * where the definition is not of what the pipeline runs now.
+ */
 export async function storeJob(trx: Queryable, definition: PipelineDefinition & { job: JobInput }, total: number): Promise<ListedJob> {
   const { job_id, kind } = definition.job
   // A pipeline that is being deleted gets no more jobs: its row stays locked until this job is stored.
   const pipeline = await lockPipeline(trx, definition.pipeline_id)
   if (!pipeline || pipeline.status === 'deleting') throw notFound('the pipeline')
+  // It would run steps that were replaced, or write to a sink that the pipeline has left.
+  if (pipeline.revision !== definition.revision) throw new ServiceError('conflict', 'the pipeline was changed at the same time; try again')
+  const { sink } = definition
+  const isOther = sink.kind === 'topic' && !(pipeline.definition.sink.kind === 'topic' && pipeline.definition.sink.topic === sink.topic)
+  // The pipeline's own is kept by the pipeline.
+  if (isOther && (await lockStreamOver(trx, definition.account_id, sink.topic))?.status !== 'active')
+    throw new ServiceError('conflict', 'the stream that the job is to write to was deleted meanwhile')
   // The account's lock comes after the pipeline's, as in changes of pipelines.
   await assertQuotas(trx, definition.account_id, { tasks: 1 })
   const row = await insertJob(trx, {
@@ -131,7 +149,7 @@ export async function settleJob(
   reason: string | null,
 ): Promise<void> {
   const { db, cluster } = deps
-  const before = await db.transaction((trx) => lockJob(trx, id))
+  const before = await inTransaction(db, (trx) => lockJob(trx, id))
   if (!before) return
   const { definition } = before
   // A remaining group member may commit one more round: the committed offsets are final only after it has left.
@@ -139,7 +157,7 @@ export async function settleJob(
   const partitions = Object.keys(definition.job?.ranges ?? {}).map(Number)
   const committed = await cluster.committedOffsets(definition.group_id, definition.source.topic, partitions)
   const positions = new Map([...committed].map(([partition, { offset }]) => [partition, offset]))
-  await db.transaction(async (trx) => {
+  await inTransaction(db, async (trx) => {
     const row = await lockJob(trx, id)
     if (!row || isFinal(row.status)) return
     if (row.kind === 'redrive') await settleJobDeadLetters(trx, id, positions)
@@ -157,7 +175,7 @@ export async function settleJob(
 
 /** Asks the job to stop; it is settled when its task reports that it has stopped. */
 export async function cancelJob(deps: Pick<Deps, 'db' | 'notifyPublisher'>, id: string): Promise<ListedJob | undefined> {
-  const row = await deps.db.transaction(async (trx) => {
+  const row = await inTransaction(deps.db, async (trx) => {
     const locked = await lockJob(trx, id)
     if (!locked || isFinal(locked.status) || locked.status === 'cancelling') return locked
     await enqueueJob(trx, id, { ...locked.definition, desired: 'stopped' })
@@ -170,7 +188,7 @@ export async function cancelJob(deps: Pick<Deps, 'db' | 'notifyPublisher'>, id: 
 /** Removes the definitions and groups of a pipeline's jobs, before the pipeline's row is deleted. */
 export async function removeJobsOf(deps: Pick<Deps, 'db' | 'names' | 'withAdmin'>, pipelineId: string): Promise<void> {
   const ids = await listJobsOf(deps.db, pipelineId)
-  await deps.db.transaction(async (trx) => {
+  await inTransaction(deps.db, async (trx) => {
     if (!(await lockPipeline(trx, pipelineId))) return
     for (const id of ids) await enqueueJob(trx, id, null)
   })

@@ -16,11 +16,11 @@ import {
   type DeadLetterPlace,
 } from '../store/dead-letters.ts'
 import type { ListedJob } from '../store/jobs.ts'
-import type { Queryable } from '../store/database.ts'
+import { inTransaction, type Queryable } from '../store/database.ts'
 import type { PipelineRow } from '../store/pipelines.ts'
 import type { z } from 'zod'
 import type { Deps } from '../deps.ts'
-import { commitJobStart, jobDefinition, storeJob, type Ranges } from './jobs.ts'
+import { assertMade, commitJobStart, jobDefinition, storeJob, type OnStored, type Ranges } from './jobs.ts'
 
 /** Offsets as [from, until) ranges; successive offsets share a range unless a dead letter that is not taken lies between them. */
 export function rangesOf(taken: DeadLetterPlace[], others: ReadonlyMap<number, bigint[]>): { ranges: Ranges; count: number } {
@@ -52,7 +52,9 @@ export async function redrive(
   deps: Pick<Deps, 'cluster' | 'db' | 'deadLetters' | 'names' | 'notifyPublisher' | 'withAdmin'>,
   pipeline: PipelineRow,
   { ids, filter, dry_run }: z.output<typeof RedriveRequest>,
+  onStored: OnStored = async () => {},
 ): Promise<{ count: number; job?: ListedJob }> {
+  assertMade(pipeline)
   const unknown = (ids ?? []).findIndex((id) => parseDeadLetterId(id) === undefined)
   if (unknown >= 0) throw invalidRequest([{ path: `/ids/${unknown}`, message: 'is not the id of a dead letter' }])
   await deps.deadLetters.catchUp(pipeline)
@@ -65,7 +67,7 @@ export async function redrive(
   const jobId = newId('job')
   const first = new Map(found.toReversed().map(({ letter_partition, letter_offset }) => [letter_partition, BigInt(letter_offset)]))
   await commitJobStart(deps, jobId, layout, first)
-  const taken = storeRedrive(deps, pipeline, jobId, layout, { ids, found })
+  const taken = storeRedrive(deps, pipeline, jobId, layout, { ids, found, onStored })
   const { job } = await taken.catch(() => ({ job: undefined }))
   if (!job) await deps.withAdmin((admin) => removeGroup(admin, deps.names.pipelineGroup(jobId))).catch(() => {})
   deps.notifyPublisher()
@@ -78,9 +80,9 @@ async function storeRedrive(
   pipeline: PipelineRow,
   jobId: string,
   layout: TopicLayout,
-  { ids, found }: { ids: string[] | undefined; found: DeadLetterPlace[] },
+  { ids, found, onStored }: { ids: string[] | undefined; found: DeadLetterPlace[]; onStored: OnStored },
 ): Promise<{ count: number; job?: ListedJob }> {
-  return db.transaction(async (trx) => {
+  return inTransaction(db, async (trx) => {
     // Another job may have taken some of them meanwhile.
     const taken = await lockPending(trx, pipeline.id, { ids: found.map(deadLetterId), redrivesMax: LIMITS.redrives_max })
     if (ids) await assertAllTaken(trx, pipeline.id, ids, taken)
@@ -97,7 +99,9 @@ async function storeRedrive(
       ...jobDefinition(names, pipeline, job, { topic: layout.topic, partitions: layout.leaders.length }, undefined),
       job,
     }
-    return { count: taken.length, job: await storeJob(trx, definition, taken.length) }
+    const stored = await storeJob(trx, definition, taken.length)
+    await onStored(trx, stored, taken.length)
+    return { count: taken.length, job: stored }
   })
 }
 

@@ -1,4 +1,5 @@
 /** Replay: a bounded part of the pipeline's source becomes the input of a job. */
+import { inTransaction } from '../store/database.ts'
 import type { ReplayRequest } from '../../../shared/api/jobs.ts'
 import { invalidRequest, type Detail } from '../service-error.ts'
 import { removeGroup } from '../../../shared/kafka/admin/admin.ts'
@@ -8,7 +9,7 @@ import type { PipelineRow } from '../store/pipelines.ts'
 import { findStream } from '../store/streams.ts'
 import type { z } from 'zod'
 import type { Deps } from '../deps.ts'
-import { commitJobStart, jobDefinition, storeJob, type Ranges } from './jobs.ts'
+import { assertMade, commitJobStart, jobDefinition, storeJob, type OnStored, type Ranges } from './jobs.ts'
 import { topicSinkOf } from '../definitions/resolve-endpoint.ts'
 import { resolvePlace } from '../definitions/stream-places.ts'
 
@@ -16,7 +17,9 @@ export async function replay(
   deps: Pick<Deps, 'cluster' | 'db' | 'names' | 'notifyPublisher' | 'withAdmin'>,
   pipeline: PipelineRow,
   body: z.output<typeof ReplayRequest>,
+  onStored: OnStored = async () => {},
 ): Promise<ListedJob> {
+  assertMade(pipeline)
   const { cluster, db } = deps
   const { topic } = pipeline.definition.source
   const layout = await cluster.describeTopic(topic)
@@ -55,7 +58,11 @@ export async function replay(
     job,
   }
   await commitJobStart(deps, job.job_id, layout, new Map([...from].filter(([partition]) => ranges[String(partition)])))
-  const stored = db.transaction((trx) => storeJob(trx, definition, total))
+  const stored = inTransaction(db, async (trx) => {
+    const stored = await storeJob(trx, definition, total)
+    await onStored(trx, stored, total)
+    return stored
+  })
   // A job that is refused leaves no group behind.
   await stored.catch(() => deps.withAdmin((admin) => removeGroup(admin, definition.group_id)).catch(() => {}))
   deps.notifyPublisher()

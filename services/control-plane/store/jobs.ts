@@ -91,6 +91,17 @@ export async function listUnfinishedJobsOf(db: Queryable, pipelineId: string): P
   return db('jobs').where({ pipeline_id: pipelineId }).whereIn('status', UNFINISHED).pluck('id')
 }
 
+/** Ids of the account's jobs that have not ended and name the topic, at most ten. */
+export async function listJobsInto(db: Queryable, accountId: string, topic: string): Promise<string[]> {
+  // No closer, because Postgres refuses to read inside of a definition that contains \\u0000.
+  return db('jobs')
+    .where({ account_id: accountId })
+    .whereIn('status', UNFINISHED)
+    .whereRaw('strpos(definition::text, ?) > 0', [JSON.stringify(topic)])
+    .limit(10)
+    .pluck('id')
+}
+
 /** The account's jobs that have not ended, have changed since, or are among `known`; these and then the newest first, at most 200. */
 export async function listMovingJobs(db: Queryable, accountId: string, known: readonly string[], since: Date): Promise<ListedJob[]> {
   return db('jobs')

@@ -5,13 +5,13 @@ import { findConnector } from '../../../../shared/connectors/catalogue.ts'
 import { invalidRequest, type Detail } from '../../service-error.ts'
 import type { SinkDefinition } from '../../../../shared/model/definition.ts'
 import type { Queryable } from '../../store/database.ts'
-import { listUnfinishedJobsOf } from '../../store/jobs.ts'
 import { addUses, replaceUses, type PipelineRow } from '../../store/pipelines.ts'
 import { checkEndpoint, type CheckDeps } from '../../definitions/check-endpoint.ts'
 import type { Caller } from '../../deps.ts'
 import { getPipeline } from '../get-pipeline.ts'
 import {
   connectorIdOf,
+  lockStreamsOf,
   orderedForSink,
   resolveConfig,
   resolveEndpoint,
@@ -67,6 +67,7 @@ export async function sinkOf(
     const source = asked.processors ? await resolveSource() : undefined
     return { ...own, on_error: request.on_error, fields: source ? fields : own.fields }
   }
+  await lockStreamsOf(trx, account_id, [request.source, asked.sink])
   const source = await resolveSource()
   const before = sinkOfRequest(row)
   assertSamePlace(before, asked.sink)
@@ -82,10 +83,10 @@ export async function sinkOf(
       message: 'needs records in the order of their keys, which this pipeline’s source does not keep',
     })
   if (details.length > 0 || !source || !sink) throw invalidRequest(details)
-  // Planned ranges and running jobs continue with the earlier sink, so its secrets stay in use as long as the pipeline exists.
+  // Planned ranges and running jobs continue with the earlier sink, so its secrets stay in use as long as the pipeline exists. A stream that
+  // a job still writes to is kept by the job (`listJobsInto`).
   await addUses(trx, row.id, usesOf([sink]))
-  const hasJobs = (await listUnfinishedJobsOf(trx, row.id)).length > 0
-  if (!hasJobs && sink.kind === 'stream')
+  if (sink.kind === 'stream')
     await replaceUses(
       trx,
       row.id,

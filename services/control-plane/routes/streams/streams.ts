@@ -3,11 +3,12 @@ import { reasonOf } from '../../../../shared/errors/reason-of.ts'
 import { deleteStreamContract, getStreamContract, listStreamsContract } from '../../../../shared/api/streams.ts'
 import { notFound, ServiceError } from '../../service-error.ts'
 import { findStream, listStreams, listUsers, lockStream, updateStream, type StreamRow } from '../../store/streams.ts'
+import { listJobsInto } from '../../store/jobs.ts'
 import { takeDownStream } from '../../reconciler/streams.ts'
 import { assertIfMatch, etagOf } from '../etags.ts'
 import { listReply } from '../list-reply.ts'
 import { operation } from '../operation.ts'
-import type { Transaction } from '../../store/database.ts'
+import { inTransaction, type Transaction } from '../../store/database.ts'
 import { createOneAtATime } from '../../one-at-a-time.ts'
 
 const showItem = ({ id, name, description, status, status_reason, created_at, updated_at }: StreamRow) => ({
@@ -54,10 +55,12 @@ export const deleteStreamOperation = operation(deleteStreamContract, async (deps
     if (locked.status === 'creating') throw new ServiceError('conflict', 'the stream is still being created')
     const users = await listUsers(trx, 'stream', locked.id)
     if (users.length > 0) throw new ServiceError('conflict', `the stream is used by: ${users.join(', ')}`)
+    const jobs = await listJobsInto(trx, caller.accountId, locked.topic)
+    if (jobs.length > 0) throw new ServiceError('conflict', `the stream is used by jobs that have not ended: ${jobs.join(', ')}`)
     await updateStream(trx, locked.id, { status: 'deleting' })
     return locked
   }
-  const row = await streamChanges.run(params.id, () => deps.db.transaction(remove))
+  const row = await streamChanges.run(params.id, () => inTransaction(deps.db, remove))
   // For clients it is gone from here on; the reconciler removes what can't be removed now.
   await takeDownStream(deps, row).catch((error: unknown) =>
     deps.log.warn({ id: row.id, reason: reasonOf(error) }, 'a stream will be removed later'),
