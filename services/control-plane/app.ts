@@ -136,7 +136,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
       const guarded = <T>(work: () => Promise<T>) => guardedFor(ctx)(caller.actorId, work)
       const own = isAudited(contract) ? deps : untilClientLeaves(deps, ctx)
       const handled = (keyed?: KeyedWrite) =>
-        handle(own, { ...caller, audited, guarded, ...(records ? { records, keyed } : {}), ...textOf(ctx, contract) }, input as never)
+        handle(own, { ...caller, audited, guarded, keyed, ...(records ? { records } : {}), ...textOf(ctx, contract) }, input as never)
       const work = (keyed?: KeyedWrite) =>
         isAudited(contract) ? audit.during(contract, caller, origin, resourceId, () => handled(keyed)) : handled(keyed)
       const whole = (keyed?: KeyedWrite) => bodies.holding(ctx, caller.accountId, () => work(keyed))

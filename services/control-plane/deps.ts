@@ -6,7 +6,7 @@ import type { AdoptionRules } from '../../shared/model/adoption.ts'
 import type { ServiceNames } from '../../shared/model/definition.ts'
 import type { Scope, AccountType } from '../../shared/model/limits.ts'
 import type { Registry } from './registry/registry.ts'
-import type { Database } from './store/database.ts'
+import type { Database, Queryable } from './store/database.ts'
 import type { DatabaseWatch } from './store/database-watch.ts'
 import type { Logger } from '../../shared/telemetry/log.ts'
 import type { KafkaAdmin } from '../../shared/kafka/admin/admin.ts'
@@ -62,8 +62,15 @@ export type Deps = {
   notifyPublisher(): void
 }
 
-/** A write under a key. `begun`: the producer that an earlier request began with; `begin` stores this request's before its first byte. */
-export type KeyedWrite = { begun: Begun | undefined; begin(what: Begun): Promise<void> }
+/**
+ * A write under a key. `begun`: the producer that an earlier request began with; `begin` stores this request's before its first byte. `keep`
+ * stores the answer in the transaction that makes what it tells of, so that a repeated request makes no second one.
+ */
+export type KeyedWrite = {
+  begun: Begun | undefined
+  begin(what: Begun): Promise<void>
+  keep(trx: Queryable, reply: Reply): Promise<void>
+}
 
 /** The account and key, or member, that a request is made with. */
 export type Caller = {

@@ -3,9 +3,12 @@
  * write whose outcome is unknown keeps its key, and a retry is the same write to the broker: written once, however often it is tried.
  */
 import { ServiceError, invalidRequest } from '../service-error.ts'
-import { claimKey, keepAnswer, keepBegun, markInDoubt, releaseKey } from '../store/idempotency.ts'
+import { claimKey, keepAnswer, keepBegun, markInDoubt, releaseKey, renewClaim, type Held } from '../store/idempotency.ts'
 import { Envelope } from '../../../shared/secrets/envelope.ts'
 import type { KeyedWrite, Deps, Reply } from '../deps.ts'
+
+/** A third of the time after which a claim can be taken over. */
+const RENEWED_MS = 20_000
 
 const KEY = /^[\x21-\x7e]{1,255}$/
 
@@ -40,6 +43,14 @@ export async function withIdempotency(
     default: {
       let reply: Reply
       let { begun } = claim
+      let held: Held = { accountId, key, token: claim.token }
+      let renewing: Promise<void> | undefined
+      const renewal = setInterval(() => {
+        renewing = renewClaim(db, held).then(
+          (renewed) => void (held = renewed),
+          () => {},
+        )
+      }, RENEWED_MS)
       // Set when the request has failed: work that is still running must not begin its write then, because a retry may.
       let isOver = false
       const keyed: KeyedWrite = {
@@ -47,22 +58,26 @@ export async function withIdempotency(
         async begin(what) {
           if (isOver) throw new Error('the request was given up before its write began')
           begun = what
-          await keepBegun(db, accountId, key, what)
+          await keepBegun(db, held, what)
         },
+        keep: (trx, { status, headers = {}, body: kept }) => keepAnswer(trx, held, { status, headers, body: kept }, false),
       }
       try {
-        reply = await work(keyed)
+        reply = await work(keyed).finally(() => {
+          clearInterval(renewal)
+          return renewing
+        })
       } catch (error) {
         isOver = true
         // A refused request wrote nothing; after any other error, records may be written if this or an earlier request had begun.
         const isRefused = error instanceof ServiceError && error.status < 500 && claim.begun === undefined
         const settle = begun !== undefined && !isRefused ? markInDoubt : releaseKey
-        await settle(db, accountId, key).catch(() => {})
+        await settle(db, held).catch(() => {})
         throw error
       }
       const isSealed = secretFor !== undefined && reply.body !== undefined
       const kept = isSealed ? secretBox.seal(owner, JSON.stringify(reply.body)) : reply.body
-      await keepAnswer(db, accountId, key, { status: reply.status, headers: reply.headers ?? {}, body: kept }, isSealed)
+      await keepAnswer(db, held, { status: reply.status, headers: reply.headers ?? {}, body: kept }, isSealed)
       return reply
     }
   }

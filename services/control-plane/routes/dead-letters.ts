@@ -11,6 +11,7 @@ import { deadLetterId, findDeadLetter, listDeadLetterGroups, listDeadLetters } f
 import { showDeadLetter } from '../dead-letters/show.ts'
 import { shownBytes } from '../shown/bytes.ts'
 import { redrive } from '../jobs/redrive.ts'
+import type { ListedJob } from '../store/jobs.ts'
 import type { PipelineRow } from '../store/pipelines.ts'
 import { getPipeline } from './get-pipeline.ts'
 import { showJob } from './jobs.ts'
@@ -56,7 +57,14 @@ export const getDeadLetterOperation = operation(getDeadLetterContract, async (de
 export const redriveOperation = operation(redriveContract, async (deps, caller, { params, body }) => {
   const pipeline = await getPipeline(deps, caller, params.id)
   const request = body ?? { dry_run: false }
-  const { count, job } = await redrive(deps, pipeline, request)
+  const replyOf = (started: ListedJob, records: number) => ({
+    status: 202 as const,
+    body: { ...showJob(started), count: records },
+    headers: { Location: `/jobs/${started.id}` },
+  })
+  const { count, job } = await redrive(deps, pipeline, request, async (trx, stored, records) =>
+    caller.keyed?.keep(trx, replyOf(stored, records)),
+  )
   if (!job) return { status: 200, body: { dry_run: request.dry_run, count } }
-  return { status: 202, body: { ...showJob(job), count }, headers: { Location: `/jobs/${job.id}` } }
+  return replyOf(job, count)
 })

@@ -59,6 +59,9 @@ export const cancelJobOperation = operation(cancelJobContract, async (deps, call
 export const replayOperation = operation(replayContract, async (deps, caller, { params, body }) => {
   if (body?.sink) assertMayUse(caller, { sink: { connector_id: streamConnector.id, config: body.sink } })
   const pipeline = await getPipeline(deps, caller, params.id)
-  const job = await replay(deps, pipeline, body ?? { from: 'earliest', to: 'latest' })
-  return { status: 202, body: showJob(job), headers: { Location: `/jobs/${job.id}` } }
+  const replyOf = (job: ListedJob) => ({ status: 202 as const, body: showJob(job), headers: { Location: `/jobs/${job.id}` } })
+  const job = await replay(deps, pipeline, body ?? { from: 'earliest', to: 'latest' }, async (trx, stored) =>
+    caller.keyed?.keep(trx, replyOf(stored)),
+  )
+  return replyOf(job)
 })

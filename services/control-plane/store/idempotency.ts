@@ -5,17 +5,23 @@ import type { Queryable } from './database.ts'
 export type KeptAnswer = { status: number; headers: Record<string, string>; body: unknown }
 /** The producer and the partition of a write, so that the broker recognises a repeat as the same write. */
 export type Begun = { producer_id: string; epoch: number; partition: number }
-/** The result of a claim; `begun` is set if an earlier request under the key ended with an unknown result. */
+/** The result of a claim. `token`: tells this claim from one that took the key over. `begun` is set if an earlier request under the key ended with an unknown result. */
 export type Claim =
-  | { kind: 'new'; begun?: Begun }
+  | { kind: 'new'; token: string; begun?: Begun }
   | { kind: 'mismatch' }
   | { kind: 'in_flight' }
   | { kind: 'done'; answer: KeptAnswer; isSealed: boolean }
 
-/**
- * After this time, a claim without a response can be taken over. No request under a key takes as long (`with-deadline.ts`, the workshop).
- */
+/** A claim without a response can be taken over after this time: its holder, which renews it (`renewClaim`), has died or stands still. */
 const IN_FLIGHT_SECONDS = 60
+
+/** The time of a claim tells it from others: the database writes it, to the microsecond. */
+const tokenOf = (db: Queryable) => db.raw('created_at::text AS token')
+
+/** The account, the key and the claim that a request holds. */
+export type Held = { accountId: string; key: string; token: string }
+const heldBy = (db: Queryable, { accountId, key, token }: Held) =>
+  db('idempotency_keys').where({ account_id: accountId, key }).whereRaw('created_at = ?::timestamptz', [token])
 
 /** Claims the key for a request with this fingerprint, or returns the state of the earlier request. A write in doubt is resumed. */
 export async function claimKey(db: Queryable, accountId: string, key: string, fingerprint: string): Promise<Claim> {
@@ -27,8 +33,8 @@ export async function claimKey(db: Queryable, accountId: string, key: string, fi
     .insert({ account_id: accountId, key, fingerprint })
     .onConflict(['account_id', 'key'])
     .ignore()
-    .returning('key')
-  if (inserted.length > 0) return { kind: 'new' }
+    .returning(tokenOf(db))
+  if (inserted.length > 0) return { kind: 'new', token: inserted[0].token }
   const row = await db('idempotency_keys').where({ account_id: accountId, key }).first()
   if (!row) return { kind: 'in_flight' }
   if (row.fingerprint !== fingerprint) return { kind: 'mismatch' }
@@ -38,43 +44,50 @@ export async function claimKey(db: Queryable, accountId: string, key: string, fi
       .where({ account_id: accountId, key })
       .whereNull('status')
       .whereRaw(`(in_doubt OR created_at < now() - ? * interval '1 second')`, [IN_FLIGHT_SECONDS])
-      .update({ in_doubt: false, created_at: db.fn.now() })
-    return resumed > 0 ? { kind: 'new', begun: row.begun } : { kind: 'in_flight' }
+      .update({ in_doubt: false, created_at: db.raw('clock_timestamp()') })
+      .returning(tokenOf(db))
+    return resumed.length > 0 ? { kind: 'new', token: resumed[0].token, begun: row.begun } : { kind: 'in_flight' }
   }
   return row.status === null
     ? { kind: 'in_flight' }
     : { kind: 'done', answer: { status: row.status, headers: row.headers, body: row.body }, isSealed: row.is_sealed }
 }
 
+/** Renews the claim while its request is at work. Returns the claim that it has now: another one took it over where it is as before. */
+export async function renewClaim(db: Queryable, held: Held): Promise<Held> {
+  const renewed = await heldBy(db, held)
+    .whereNull('status')
+    .update({ created_at: db.raw('clock_timestamp()') })
+    .returning(tokenOf(db))
+  return renewed.length > 0 ? { ...held, token: renewed[0].token } : held
+}
+
 /** Stores the response of the request that holds the key; `isSealed`: its body is an encrypted one. */
-export async function keepAnswer(db: Queryable, accountId: string, key: string, answer: KeptAnswer, isSealed: boolean): Promise<void> {
-  await db('idempotency_keys')
-    .where({ account_id: accountId, key })
-    .update({
-      status: answer.status,
-      headers: JSON.stringify(answer.headers),
-      body: JSON.stringify(answer.body ?? null),
-      is_sealed: isSealed,
-    })
+export async function keepAnswer(db: Queryable, held: Held, answer: KeptAnswer, isSealed: boolean): Promise<void> {
+  await heldBy(db, held).update({
+    status: answer.status,
+    headers: JSON.stringify(answer.headers),
+    body: JSON.stringify(answer.body ?? null),
+    is_sealed: isSealed,
+  })
 }
 
 /** Stores what a write begins with, before its first byte is sent. Throws an Error when the key was released before. */
-export async function keepBegun(db: Queryable, accountId: string, key: string, begun: Begun): Promise<void> {
-  const kept = await db('idempotency_keys')
-    .where({ account_id: accountId, key })
+export async function keepBegun(db: Queryable, held: Held, begun: Begun): Promise<void> {
+  const kept = await heldBy(db, held)
     .whereNull('status')
     .update({ begun: JSON.stringify(begun) })
   if (kept === 0) throw new Error('the key was released before the write began')
 }
 
 /** Marks a write that may or may not have happened; the next request under the key finds out. */
-export async function markInDoubt(db: Queryable, accountId: string, key: string): Promise<void> {
-  await db('idempotency_keys').where({ account_id: accountId, key }).whereNull('status').update({ in_doubt: true })
+export async function markInDoubt(db: Queryable, held: Held): Promise<void> {
+  await heldBy(db, held).whereNull('status').update({ in_doubt: true })
 }
 
 /** Deletes the key, unless a response is stored under it, so that the request may be repeated. */
-export async function releaseKey(db: Queryable, accountId: string, key: string): Promise<void> {
-  await db('idempotency_keys').where({ account_id: accountId, key }).whereNull('status').delete()
+export async function releaseKey(db: Queryable, held: Held): Promise<void> {
+  await heldBy(db, held).whereNull('status').delete()
 }
 
 /** Deletes keys that are older than 24 h. */
