@@ -8,6 +8,7 @@ describe('database transactions', () => {
     'services/control-plane/publisher/publisher.ts': 'the rows of the outbox are taken only once Kafka has them',
     'services/control-plane/reconciler/reconciler.ts': 'an advisory lock for the whole pass, and no row',
     'services/control-plane/reconciler/keep-offsets.ts': 'the row keeps POST …/offsets out between reading offsets and committing them',
+    'services/control-plane/store/database.ts': '`inTransaction`, whose callers are looked at',
     'services/control-plane/routes/pipelines/reset-offsets.ts': 'the row keeps the pipeline from starting while its group is moved',
   }
   /** What leads to another system; a transaction is given rows and values that were found before it. */
@@ -28,7 +29,7 @@ describe('database transactions', () => {
    * What a transaction runs: the function given to the call, or the one of the same file that it names; undefined where neither is found.
    */
   function transactionBody(text: string, from: number): string | undefined {
-    const call = blockAt(text, from, '(')
+    const call = blockAt(text, from, '(').replace(/^inTransaction\(\s*(?:deps\.)?db,\s*/, '(')
     if (call.includes('=>')) return call
     const name = /\(\s*(\w+),?\s*$/.exec(call)?.[1]
     const named = name === undefined ? null : new RegExp(`(const ${name} = async \\(|function ${name}\\()`).exec(text)
@@ -42,7 +43,7 @@ describe('database transactions', () => {
       .flatMap((path) => {
         const text = read(path)
         // Without arguments it is a transaction of Kafka's.
-        return [...text.matchAll(/\.transaction(?:<[^>]*>)?\((?!\))/g)].flatMap(({ index }) => {
+        return [...text.matchAll(/(?:\.transaction(?:<[^>]*>)?|\binTransaction)\((?!\))/g)].flatMap(({ index }) => {
           count++
           const place = `${path}:${text.slice(0, index).split('\n').length}`
           const body = transactionBody(text, index)
