@@ -2,6 +2,7 @@
  * Converts values of Avro and Protobuf streams to JSON and back, for the API and for chains, whose steps see JSON. After the registry's
  * five bytes, an Avro value follows directly; a Protobuf value follows its message index (Confluent wire format).
  */
+import { isUtf8 } from 'node:buffer'
 import type { SchemaText } from '../model/schema-text.ts'
 import type { StreamFormat } from '../model/stream-formats.ts'
 import { openAvro } from './avro.ts'
@@ -19,6 +20,12 @@ export type Codec = {
   fromJson(text: string): Buffer
   /** Stream type names of the members of values, by member name. */
   fields: Record<string, string>
+}
+
+/** The text of UTF-8. Throws an Error for other bytes, of which Node would make other characters. */
+export function textOfValue(bytes: Uint8Array): string {
+  if (!isUtf8(bytes)) throw new Error('the value is not UTF-8')
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
 }
 
 /** Returns the codec of a schema. Throws an Error that says why the schema can't be used. */

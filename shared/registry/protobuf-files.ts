@@ -31,8 +31,18 @@ export function firstTypeOf(protobuf: Protobuf, text: string, references: Schema
     const common = protobuf.common.get(each)
     if (common?.nested) root.addJSON(common.nested)
   }
+  addOptions(protobuf, root)
   root.resolveAll()
   return found
+}
+
+const OPTIONS = ['File', 'Message', 'Field', 'Oneof', 'Enum', 'EnumValue', 'ExtensionRange', 'Service', 'Method']
+
+/** Adds the types of descriptor.proto that a schema's own options extend. Options change nothing of a value. */
+function addOptions(protobuf: Protobuf, root: Root): void {
+  const space = root.define('google.protobuf')
+  for (const name of OPTIONS.map((kind) => `${kind}Options`))
+    if (!space.get(name)) space.add(protobuf.Type.fromJSON(name, { fields: {}, extensions: [[1000, 536_870_911]] }))
 }
 
 function fromTexts(protobuf: Protobuf, text: string, references: SchemaText['references']): [Root, File] {

@@ -180,3 +180,20 @@ it('long names of an enum count for what a value becomes', () => {
   expect(codec.toJson(listOf(10))).toHaveLength(1_000_037)
   expect(() => codec.toJson(listOf(1000))).toThrow('too much JSON')
 })
+
+describe('a schema with options of its own', () => {
+  const options = `package meta; import "google/protobuf/descriptor.proto";
+    extend google.protobuf.FieldOptions { bool pii = 50001; } extend google.protobuf.EnumValueOptions { string label = 50002; }`
+  const message = 'message M { string a = 1 [(meta.pii) = true]; E e = 2; } enum E { ZERO = 0 [(meta.label) = "none"]; }'
+  it('is used without them', () => {
+    const codec = openProtobuf({ text: `syntax = "proto3"; ${options} ${message}`, references: [] })
+    expect(codec.fields).toEqual({ a: 'string?', e: 'string?' })
+    expect(codec.toJson(codec.fromJson('{"a":"x","e":"ZERO"}'))).toBe('{"a":"x","e":"ZERO"}')
+  })
+
+  it('may take them from another', () => {
+    const references = [{ name: 'meta.proto', subject: 'meta', version: 1, text: `syntax = "proto3"; ${options}` }]
+    const codec = openProtobuf({ text: `syntax = "proto3"; package p; import "meta.proto"; ${message}`, references })
+    expect(codec.fields).toEqual({ a: 'string?', e: 'string?' })
+  })
+})
