@@ -3,9 +3,9 @@ import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { describeTopicConfig } from '../../../shared/kafka/admin/topic-config.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import type { SchemaText } from '../../../shared/model/schema-text.ts'
-import type { StreamFormat } from '../../../shared/model/stream-formats.ts'
 import { fieldsOf } from '../registry/fields.ts'
-import { subjectOf, type Registry } from '../registry/registry.ts'
+import { subjectOf, type FoundSchema } from '../registry/registry.ts'
+import { SchemaRefused } from '../../../shared/registry/read-schemas.ts'
 import { inTransaction, type Queryable } from '../store/database.ts'
 import {
   listAdoptedStreams,
@@ -22,16 +22,29 @@ import { updateReaders } from '../definitions/update-readers.ts'
 export type NewSchemas = ReadonlyMap<number, StreamSchemaRow>
 
 /** The versions of the topic's subject that the stream does not know yet, by schema id. A version that can't be read is left out. */
-export async function findNewSchemas(db: Queryable, registry: Registry, { id, format, topic }: StreamRow): Promise<NewSchemas> {
+export async function findNewSchemas(
+  { db, registry, log }: Pick<Deps, 'db' | 'registry' | 'log'>,
+  { id, format, topic }: Pick<StreamRow, 'id' | 'format' | 'topic'>,
+): Promise<NewSchemas> {
   const fresh = new Map<number, StreamSchemaRow>()
   if (format === 'json') return fresh
   const known = await schemasOf(db, id)
   let bytes = [...known.values()].reduce((sum, { schema_text }) => sum + bytesOf(schema_text), 0)
   // Newest first: if there is not room for all, the oldest are left out.
   for (const schemaId of (await registry.idsOf(subjectOf(topic))).toReversed()) {
-    const found = known.has(schemaId) ? undefined : await registry.find(schemaId)
-    const schema = found?.format === format ? fieldsOrNothing(format, found.text) : undefined
-    if (!found || !schema) continue
+    if (known.has(schemaId)) continue
+    let found: FoundSchema | undefined
+    let schema: Record<string, string>
+    try {
+      found = await registry.find(schemaId)
+      if (found?.format !== format) continue
+      schema = fieldsOf(format, found.text)
+    } catch (error) {
+      if (!(error instanceof SchemaRefused)) throw error
+      // Values of such a schema become dead letters, which report that the schema is not known.
+      log.warn({ id, schema_id: schemaId, reason: error.message }, 'reconciler: a schema of an adopted topic can’t be used')
+      continue
+    }
     bytes += bytesOf(found.text)
     if (bytes > LIMITS.stream_schemas_bytes_max) break
     fresh.set(schemaId, { schema, schema_text: found.text })
@@ -45,15 +58,6 @@ export async function saveSchemas(db: Queryable, streamId: string, schemas: NewS
 
 const bytesOf = (text: SchemaText | null): number =>
   text ? text.references.reduce((sum, reference) => sum + reference.text.length, text.text.length) : 0
-
-function fieldsOrNothing(format: StreamFormat, text: SchemaText): Record<string, string> | undefined {
-  try {
-    return fieldsOf(format, text)
-  } catch {
-    // Values of such a schema become dead letters, which report that the schema is not known.
-    return undefined
-  }
-}
 
 /** Updates partitions (HTTP writes must put keys where other clients do), batch size (writes must fit), compaction (counts grow stale). */
 async function followTopic({ db, cluster, withAdmin }: Pick<Deps, 'db' | 'cluster' | 'withAdmin'>, stream: StreamRow): Promise<void> {
@@ -78,7 +82,7 @@ export function createAdoptedFollower(
     await followTopic(deps, stream)
     const newest = stream.format === 'json' ? undefined : await registry.newestOf(subjectOf(stream.topic))
     if (newest === undefined || lookedAt.get(stream.id) === newest) return
-    const schemas = await findNewSchemas(db, registry, stream)
+    const schemas = await findNewSchemas(deps, stream)
     const hasNew = await inTransaction(db, async (trx) => {
       // A pipeline created meanwhile either knows the new schemas already or is among the readers updated below.
       const locked = schemas.size > 0 ? await lockStream(trx, stream.account_id, stream.id) : undefined

@@ -9,7 +9,7 @@ import { deleteStreamRow, lockAnyStream, saveStreamSchema, updateStream, type St
 import type { Deps } from '../deps.ts'
 import { findNewSchemas, saveSchemas } from './adopted-streams.ts'
 
-type StreamDeps = Pick<Deps, 'db' | 'withAdmin' | 'registry' | 'replicationFactor'>
+type StreamDeps = Pick<Deps, 'db' | 'withAdmin' | 'registry' | 'replicationFactor' | 'log'>
 
 /** Registers a schema under the stream's subject: one made from its fields, or the text of one from the registry. Returns the id. */
 export async function registerSchema(
@@ -51,7 +51,7 @@ export async function setUpStream(deps: StreamDeps, stream: StreamRow): Promise<
   if (stream.is_adopted) {
     // The given one is stored before the others, whose sizes count with it.
     await saveStreamSchema(db, stream.id, stream.schema_id!, stream)
-    const others = await findNewSchemas(db, registry, stream)
+    const others = await findNewSchemas(deps, stream)
     return activate(deps, stream, {}, (trx) => saveSchemas(trx, stream.id, others))
   }
   const schemaId = await registerSchema(registry, stream, stream)
