@@ -104,7 +104,7 @@ const pages = () =>
   pageBytes(
     Array.from({ length: 16 }, (_, offset) => ({ partition: 0, offset, timestamp: 0, value: framed })),
     readJson,
-    { total: 16, page: 1, limit: 16 },
+    () => ({ total: 16, page: 1, limit: 16 }),
     UNPACED,
   )
 

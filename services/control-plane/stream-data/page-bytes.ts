@@ -31,25 +31,40 @@ export const readJson: ReadValue = (value) => {
 const NULL = Buffer.from('null')
 const COMMA = Buffer.from(',')
 
+/** A page ends once the JSON of its values has this many bytes: values of other formats may become many times as long. */
+const PAGE_JSON_BYTES_MAX = 16 << 20
+
 /**
  * `{"data":[…],"pagination":{…}}`; a value that can't be decoded is null there, and listed in `undecodable`. A page of large values takes
- * several turns.
+ * several turns. It may have fewer than the given records, of which it always has the first: `paginate` is told how many.
  */
-export async function pageBytes(records: readonly ReadRecord[], read: ReadValue, pagination: Pagination, pace: Pace): Promise<Buffer> {
+export async function pageBytes(
+  records: readonly ReadRecord[],
+  read: ReadValue,
+  paginate: (shown: number) => Pagination,
+  pace: Pace,
+): Promise<Buffer> {
   const undecodable: Undecodable[] = []
   const parts: Uint8Array[] = [Buffer.from('{"data":[')]
+  let bytes = 0
+  let shown = 0
   await pace.turns(records.length, (index) => {
+    // What follows is less than a turn's work.
+    if (bytes >= PAGE_JSON_BYTES_MAX) return 0
     const { value, partition, offset } = records[index]!
     if (index > 0) parts.push(COMMA)
+    let json: Uint8Array = NULL
     try {
-      parts.push(read(value))
+      json = read(value)
     } catch (error) {
       undecodable.push({ index, partition, offset: String(offset), reason: reasonOf(error) })
-      parts.push(NULL)
     }
-    return value?.length ?? 0
+    parts.push(json)
+    bytes += json.length
+    shown = index + 1
+    return Math.max(value?.length ?? 0, json.length)
   })
-  const shown = undecodable.length > 0 ? { ...pagination, undecodable } : pagination
-  parts.push(Buffer.from(`],"pagination":${JSON.stringify(shown)}}`))
+  const pagination = paginate(shown)
+  parts.push(Buffer.from(`],"pagination":${JSON.stringify(undecodable.length > 0 ? { ...pagination, undecodable } : pagination)}}`))
   return Buffer.concat(parts)
 }

@@ -24,6 +24,8 @@ export type PageQuery = {
 const PAGE_BYTES_MAX = 16 << 20
 /** Whether pages are read by `next_cursor`, which knows all partitions, oldest first. */
 const hasCursor = ({ order, partition }: PageQuery): boolean => order === 'asc' && partition === undefined
+/** Nothing would lead to the records that such a page has no room for: the next number begins behind them. */
+const mustBeWhole = (query: PageQuery): boolean => query.page !== undefined || !hasCursor(query)
 /** Oldest first, ties by partition and offset, so that a page is always in the same order. */
 const byTime = (a: ReadRecord, b: ReadRecord): number => a.timestamp - b.timestamp || a.partition - b.partition || a.offset - b.offset
 
@@ -38,16 +40,21 @@ export function createPageReader(cache: BatchCache, index: RecordIndex, codec: S
     counts: PartitionCount[],
     { records, next, hasMore }: Taken,
   ): Promise<Buffer> {
-    const pagination = {
-      total: counts.reduce((sum, { records: exact, estimated }) => sum + exact + estimated, 0),
-      page: query.page ?? 1,
-      limit: query.limit,
-      ...(hasMore ? { has_more: true as const } : {}),
-      // On the last page too: a client that keeps it can continue with records that arrive later.
-      ...(hasCursor(query) && (records.length > 0 || query.cursor !== undefined) ? { next_cursor: encodeCursor(stream.id, next) } : {}),
-      ...(counts.some(({ estimated }) => estimated > 0) ? { approximate: true as const } : {}),
+    const paginate = (shown: number) => {
+      if (shown < records.length && mustBeWhole(query)) throw pageTooLarge()
+      return {
+        total: counts.reduce((sum, { records: exact, estimated }) => sum + exact + estimated, 0),
+        page: query.page ?? 1,
+        limit: query.limit,
+        ...(hasMore || shown < records.length ? { has_more: true as const } : {}),
+        // On the last page too: a client that keeps it can continue with records that arrive later.
+        ...(hasCursor(query) && (records.length > 0 || query.cursor !== undefined)
+          ? { next_cursor: encodeCursor(stream.id, before(next, records.slice(shown))) }
+          : {}),
+        ...(counts.some(({ estimated }) => estimated > 0) ? { approximate: true as const } : {}),
+      }
     }
-    return pageBytes(records, await codec.reader(stream), pagination, pace)
+    return pageBytes(records, await codec.reader(stream), paginate, pace)
   }
 
   /** Locates the page by arithmetic over the interleaving. */
@@ -78,12 +85,12 @@ export function createPageReader(cache: BatchCache, index: RecordIndex, codec: S
     const sorted = parts.flatMap(({ records }) => records).sort(byTime)
     const taken = isDescending ? sorted.reverse() : sorted
     const fitting = countFitting(taken)
-    // The next number would begin behind the records that this page has no room for.
-    if (fitting < taken.length && (query.page !== undefined || !hasCursor(query))) throw pageTooLarge()
+    if (fitting < taken.length && mustBeWhole(query)) throw pageTooLarge()
     // Records that the page had no room for are read with the cursor.
-    const next = parts.map((part) => part.next)
-    for (const { partition, offset } of taken.slice(fitting).reverse())
-      if (BigInt(offset) < next[partition]!) next[partition] = BigInt(offset)
+    const next = before(
+      parts.map((part) => part.next),
+      taken.slice(fitting),
+    )
     return reply(asked, scoped(counts, query), {
       records: taken.slice(0, fitting),
       next,
@@ -135,6 +142,13 @@ const pageTooLarge = () =>
       message: `the page is larger than ${PAGE_BYTES_MAX >> 20} MiB: use a smaller limit, or the cursor without a page`,
     },
   ])
+
+/** The offsets at which the next page begins, so that it has these records too. */
+function before(next: readonly bigint[], records: readonly ReadRecord[]): bigint[] {
+  const found = [...next]
+  for (const { partition, offset } of records) if (BigInt(offset) < found[partition]!) found[partition] = BigInt(offset)
+  return found
+}
 
 /** How many of the records fit on a page; the first always does. */
 function countFitting(records: readonly ReadRecord[]): number {
