@@ -1,6 +1,6 @@
 /** How a stream's values are written and read over HTTP, by its format. Codecs are cached by stream and schema id. */
 import { schemaTextOf, type Schemed } from '../../../shared/model/schema-text.ts'
-import { openCodec, type CodedFormat, type Codec } from '../../../shared/registry/codecs.ts'
+import { openCodec, textOfValue, type CodedFormat, type Codec } from '../../../shared/registry/codecs.ts'
 import { FRAMING_BYTES, schemaIdOf } from '../../../shared/model/framing.ts'
 import type { Queryable } from '../store/database.ts'
 import { schemasOf } from '../store/streams.ts'
@@ -31,7 +31,7 @@ export function createStreamCodec(db: Queryable): StreamCodec {
   return {
     encode(stream, json) {
       const { id, format, schema_id } = stream
-      return format === 'json' ? json : codecOf(id, schema_id ?? 0, { ...stream, format }).fromJson(json.toString('utf8'))
+      return format === 'json' ? json : codecOf(id, schema_id ?? 0, { ...stream, format }).fromJson(textOfValue(json))
     },
     async reader({ id, name, format }) {
       if (format === 'json') return readJson

@@ -3,7 +3,7 @@ import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { createRowBuffer, dropRows, endRow, keepRows, type RowBuffer } from '../../../shared/connectors/encode/row-buffer.ts'
 import { createRowEncoder, type RowEncoder } from '../../../shared/connectors/encode/row-encoder.ts'
 import { createRecordEncoder } from '../../../shared/connectors/encode/whole-records.ts'
-import { openCodec } from '../../../shared/registry/codecs.ts'
+import { openCodec, textOfValue } from '../../../shared/registry/codecs.ts'
 import type { LaneChain } from './messages.ts'
 import type { RowTarget } from '../../../shared/smartmodule/host/rows.ts'
 
@@ -19,7 +19,7 @@ function encoderOf({ rows, sinkCodec, sinkRecordBytesMax }: LaneChain): RowEncod
   return (source, from, to, into, keyFrom, keyTo, headersFrom, recordEnd, offset, timeMs) => {
     let value: Buffer | undefined
     try {
-      if (from >= 0) value = codec.fromJson(Buffer.from(source.buffer, source.byteOffset + from, to - from).toString('utf8'))
+      if (from >= 0) value = codec.fromJson(textOfValue(source.subarray(from, to)))
     } catch (error) {
       return { code: `not_${sinkCodec.format}`, message: reasonOf(error) }
     }

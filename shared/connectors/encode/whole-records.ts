@@ -3,6 +3,7 @@
  * a Kafka record. HOT: allocates nothing per record.
  */
 import { reasonOf } from '../../errors/reason-of.ts'
+import { textOfValue } from '../../registry/codecs.ts'
 import { createBlockBuilder, type RecordBlock } from '../record-block.ts'
 import type { RefusedRecord, Rows } from '../sink.ts'
 import { reserve, type RowBuffer } from './row-buffer.ts'
@@ -58,7 +59,7 @@ export function blockOf(pieces: readonly Rows[], encode?: (json: string) => Uint
       const value = part()
       const headers = part()
       try {
-        builder.add(key, value && encode ? encode(Buffer.from(value).toString('utf8')) : value, headers)
+        builder.add(key, value && encode ? encode(textOfValue(value)) : value, headers)
       } catch (error) {
         const message = reasonOf(error)
         faults.push({ offset: BigInt(offsets[row]!), code: 'does_not_fit_schema', message })

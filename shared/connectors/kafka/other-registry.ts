@@ -1,7 +1,7 @@
 /** The schema registry of another cluster: its schemas as codecs, which are cached. */
 import { reasonOf } from '../../errors/reason-of.ts'
 import { z } from 'zod'
-import { openCodec, type Codec } from '../../registry/codecs.ts'
+import { openCodec, textOfValue, type Codec } from '../../registry/codecs.ts'
 import { readSchema, SchemaRefused, type ReadRegistry } from '../../registry/read-schemas.ts'
 import type { CheckConnector } from '../check.ts'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
@@ -27,7 +27,7 @@ export type OtherRegistry = {
 }
 
 /** The codec for JSON Schemas, whose values are already JSON. */
-const PLAIN = { toJson: (value: Uint8Array) => Buffer.from(value).toString('utf8'), fromJson: (json: string) => Buffer.from(json) }
+const PLAIN = { toJson: textOfValue, fromJson: (json: string) => Buffer.from(json) }
 
 /** Opens the registry’s client; schemas are kept once they were read. */
 export function openOtherRegistry({ url, username, password }: RegistryConfig, context: ConnectorContext): OtherRegistry {
