@@ -63,8 +63,8 @@ export type Deps = {
 }
 
 /**
- * A write under a key. `begun`: the producer that an earlier request began with; `begin` stores this request's before its first byte. `keep`
- * stores the answer in the transaction that makes what it tells of, so that a repeated request makes no second one.
+ * A write under a key. `begun`: the producer that an earlier request began with; `begin` stores this request's before its first byte.
+ * `keep` stores the answer in the transaction that makes what it tells of, so that a repeated request makes no second one.
  */
 export type KeyedWrite = {
   begun: Begun | undefined

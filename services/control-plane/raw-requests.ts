@@ -58,8 +58,8 @@ function endWith(socket: Duplex, status: number, line: string, reason: string): 
 }
 
 /**
- * Refuses a target that is neither a path nor a valid absolute URL (`*`, for example), and HTTP/1.1 with no Host header or several (RFC 9112
- * §3.2).
+ * Refuses a target that is neither a path nor a valid absolute URL (`*`, for example), and HTTP/1.1 with no Host header or several (RFC
+ * 9112 §3.2).
  */
 export async function assertTarget(ctx: Context, next: Next): Promise<void> {
   const { url = '' } = ctx.req

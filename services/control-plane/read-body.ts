@@ -18,7 +18,9 @@ const isSmallBody = (ctx: Context): boolean =>
   ctx.request.length !== undefined && ctx.request.length <= SMALL_BODY_BYTES && ctx.get('Content-Encoding') === ''
 const bodyKind = ({ bodyBytesMax = 0 }: Contract): 'ordinary' | 'large' => (bodyBytesMax > LIMITS.body_bytes_max ? 'large' : 'ordinary')
 
-/** Of an account, bodies of more than `LIMITS.body_bytes_max` whose requests are being answered: they wait for workshops with it in memory. */
+/**
+ * Of an account, bodies of more than `LIMITS.body_bytes_max` whose requests are being answered: they wait for workshops with it in memory.
+ */
 const HELD_MAX = 16
 
 /** Reads bodies of accounts: what a client sends slowly, or never to its end, stays in memory meanwhile. */

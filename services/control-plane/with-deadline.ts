@@ -27,8 +27,8 @@ export async function withDeadline<T>(work: Promise<T>, what: string, timeoutMs 
 export type Undoing = { beginUndo(): Promise<boolean>; undo(): Promise<void>; onLeft(reason: unknown): void }
 
 /**
- * Waits for what makes a resource; throws what it throws, or 503 at the deadline, after nothing is left half done if possible. The undo comes
- * after the end of the making, which would otherwise go on making what was removed already.
+ * Waits for what makes a resource; throws what it throws, or 503 at the deadline, after nothing is left half done if possible. The undo
+ * comes after the end of the making, which would otherwise go on making what was removed already.
  */
 export async function finishOrUndo(making: Promise<void>, what: string, { beginUndo, undo, onLeft }: Undoing): Promise<void> {
   try {

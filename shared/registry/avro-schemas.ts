@@ -28,8 +28,8 @@ type Internals = {
 type Given = { registry: Record<string, Shape>; namespace?: string }
 
 /**
- * Returns the type of a schema, whose values spend their names, which their bytes don't have, of `budget`. Throws an Error that says why the
- * schema can't be used.
+ * Returns the type of a schema, whose values spend their names, which their bytes don't have, of `budget`. Throws an Error that says why
+ * the schema can't be used.
  */
 export function openAvroType({ text, references }: SchemaText, budget: JsonBudget): Shape {
   const avro = load('avsc') as typeof import('avsc')
@@ -73,8 +73,8 @@ export function openAvroType({ text, references }: SchemaText, budget: JsonBudge
 }
 
 /**
- * The number of items in the next block of a list or map (Avro 1.12, "Arrays"); 0 at its end. Throws for more items than there are bytes: avsc
- * would read on behind the end of the value, for half a minute for five bytes that name fifty million.
+ * The number of items in the next block of a list or map (Avro 1.12, "Arrays"); 0 at its end. Throws for more items than there are bytes:
+ * avsc would read on behind the end of the value, for half a minute for five bytes that name fifty million.
  */
 function sizeOfBlock(tap: Tap): number {
   const count = tap.readLong()

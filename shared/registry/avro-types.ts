@@ -35,8 +35,8 @@ const DECIMAL_SCALE_MAX = 1000
 const isInteger = (value: unknown): value is number => Number.isSafeInteger(value)
 
 /**
- * The logical type that a schema is read as; undefined if there is none, or not one that is read as such. A logical type is ignored where it
- * is not defined for the schema's type, or has invalid attributes (Avro 1.12, "Logical Types").
+ * The logical type that a schema is read as; undefined if there is none, or not one that is read as such. A logical type is ignored where
+ * it is not defined for the schema's type, or has invalid attributes (Avro 1.12, "Logical Types").
  */
 export function logicalOf({ type, logicalType, precision, scale = 0 }: Record<string, unknown>): string | undefined {
   if (typeof logicalType !== 'string') return undefined

@@ -9,6 +9,7 @@ import { MemberRefused } from './member-refused.ts'
 export const LONGS = new Set(['int64', 'uint64', 'sint64', 'fixed64', 'sfixed64'])
 /** The full name of the message that is a time in JSON. */
 export const TIMESTAMP = '.google.protobuf.Timestamp'
+/** Of a `google.protobuf.Timestamp`. */
 export const NANOS_PER_SECOND = 10n ** 9n
 
 /** The names of members, and indices of lists, that lead to a value. */
@@ -140,8 +141,8 @@ function memberOf(field: Field, value: unknown, at: Path): unknown {
 }
 
 /**
- * The members of a message, for `type.fromObject`, which needs no further check. Throws MemberRefused for what does not fit the type, and an
- * Error for a value that is not an object; `path` leads to the value.
+ * The members of a message, for `type.fromObject`, which needs no further check. Throws MemberRefused for what does not fit the type, and
+ * an Error for a value that is not an object; `path` leads to the value.
  */
 export function membersOf(type: Type, value: unknown, path: Path): Members {
   if (!isObject(value)) throw path.length === 0 ? new Error('the value is not a JSON object') : new MemberRefused(path, 'is not an object')

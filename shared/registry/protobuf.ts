@@ -103,7 +103,9 @@ const isAbsentAsDefault = (field: Field): boolean => field.hasPresence && !field
 type ToShow = { field: Field; isLong: boolean; isAbsent: boolean; inner: Type | undefined }
 type Shown = ReadonlyMap<Type, readonly ToShow[]>
 
-/** The messages reachable from the type, including itself, whose JSON differs from what protobufjs makes of them, with the fields at cause. */
+/**
+ * The messages reachable from the type, including itself, whose JSON differs from what protobufjs makes of them, with the fields at cause.
+ */
 function messagesToShow(type: Type): Shown {
   const nested = new Map<Type, Type[]>()
   const visit = (each: Type): void => {

@@ -37,7 +37,9 @@ export async function openApi(launched: Launched, apiUrls: readonly string[] = [
   return call
 }
 
-/** Polls until `condition` returns something; errors count as not yet. The timeout error names `what`. `quickMs`: on the reference machine. */
+/**
+ * Polls until `condition` returns something; errors count as not yet. The timeout error names `what`. `quickMs`: on the reference machine.
+ */
 export async function until<T>(what: string, quickMs: number, condition: () => Promise<T | undefined | false>): Promise<T> {
   const deadlineMs = limitMs(quickMs)
   let last: unknown

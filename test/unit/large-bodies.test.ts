@@ -1,8 +1,8 @@
 /** Requests with large bodies: how many of an account are answered at once, each with its body in memory. */
-import type { Context } from 'koa'
 import { expect, it } from 'vitest'
 import { createBodyReader } from '../../services/control-plane/read-body.ts'
 
+type Context = Parameters<ReturnType<typeof createBodyReader>['holding']>[0]
 const withBody = (rawBody: string) => ({ request: { rawBody } }) as unknown as Context
 const LARGE = withBody('x'.repeat((1 << 20) + 1))
 const AT_ONCE = 16

@@ -35,8 +35,8 @@ const EXACT: ScalarTag = {
 export const toYaml = (value: unknown): string => stringify(value, { customTags: (tags) => [...tags, EXACT], lineWidth: 0 })
 
 /**
- * A document of YAML, of which JSON is a part; numbers as `parseAsWritten` has them. Throws an Error that names the line of what is no YAML, and
- * of what has no such value: tags that are not known here, and numbers that lose digits.
+ * A document of YAML, of which JSON is a part; numbers as `parseAsWritten` has them. Throws an Error that names the line of what is no
+ * YAML, and of what has no such value: tags that are not known here, and numbers that lose digits.
  */
 export function fromYaml(text: string): unknown {
   const lineCounter = new LineCounter()

@@ -55,7 +55,9 @@ export function resolveConfig(
   return undefined
 }
 
-/** Locks the streams among the endpoints in the order of their ids: requests that name them in different orders don't wait for each other. */
+/**
+ * Locks the streams among the endpoints in the order of their ids: requests that name them in different orders don't wait for each other.
+ */
 export async function lockStreamsOf(trx: Queryable, accountId: string, endpoints: readonly Endpoint[]): Promise<void> {
   const ids = endpoints.flatMap((endpoint) => {
     const config = connectorIdOf(endpoint) === streamConnector.id ? StreamConfig.safeParse(endpoint.config).data : undefined

@@ -5,7 +5,10 @@ import type { Queryable } from './database.ts'
 export type KeptAnswer = { status: number; headers: Record<string, string>; body: unknown }
 /** The producer and the partition of a write, so that the broker recognises a repeat as the same write. */
 export type Begun = { producer_id: string; epoch: number; partition: number }
-/** The result of a claim. `token`: tells this claim from one that took the key over. `begun` is set if an earlier request under the key ended with an unknown result. */
+/**
+ * The result of a claim. `token`: tells this claim from one that took the key over. `begun` is set if an earlier request under the key
+ * ended with an unknown result.
+ */
 export type Claim =
   | { kind: 'new'; token: string; begun?: Begun }
   | { kind: 'mismatch' }

@@ -12,8 +12,8 @@ export type Kind = 'computes' | 'waits'
 
 export type Pool = {
   /**
-   * A process for the account's next job. Throws ServiceError `unavailable` when the account has too many jobs, or all processes are busy for
-   * too long. Rejects with the signal's reason once it is aborted.
+   * A process for the account's next job. Throws ServiceError `unavailable` when the account has too many jobs, or all processes are busy
+   * for too long. Rejects with the signal's reason once it is aborted.
    */
   acquire(accountId: string, kind: Kind, signal?: AbortSignal): Promise<WorkshopProcess>
   /** The job is done. A process that is not good any more is replaced. */

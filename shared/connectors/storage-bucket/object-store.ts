@@ -20,7 +20,9 @@ export type ObjectStore = {
 /** The object was deleted or replaced after it was listed. */
 export class ObjectChanged extends Error {}
 
-/** The store does not give this object out: it is archived, or this key may not read it. `isForbidden`: perhaps none of the others either. */
+/**
+ * The store does not give this object out: it is archived, or this key may not read it. `isForbidden`: perhaps none of the others either.
+ */
 export class ObjectWithheld extends Error {
   readonly isForbidden: boolean
   constructor(message: string, isForbidden: boolean) {

@@ -57,8 +57,8 @@ const isCorrupt = (error: unknown): boolean =>
   error instanceof RangeError || /^(Z_|ERR_BUFFER_TOO_LARGE|ZSTD_)/.test(String((error as { code?: unknown } | undefined)?.code ?? ''))
 
 /**
- * What became of an object: `read` to its end, or as far as it can be; `later`: aborted, or the object has changed; or why it could not be read
- * while no other object could be either, which is perhaps no fault of the object.
+ * What became of an object: `read` to its end, or as far as it can be; `later`: aborted, or the object has changed; or why it could not be
+ * read while no other object could be either, which is perhaps no fault of the object.
  */
 export type ObjectOutcome = 'read' | 'later' | ObjectWithheld
 /** Reads objects; whenever a block is full, the position behind it is yielded. */

@@ -45,8 +45,8 @@ export async function assertSlot(withClient: WithClient, slot: string): Promise<
 }
 
 /**
- * Throws ConfigRefused when the publication has another table than the one of this name, or none: it was dropped or renamed, and what has its
- * name now is another one.
+ * Throws ConfigRefused when the publication has another table than the one of this name, or none: it was dropped or renamed, and what has
+ * its name now is another one.
  */
 export async function assertPublished(withClient: WithClient, slot: string, table: string): Promise<void> {
   const { rows } = await withClient((client) =>

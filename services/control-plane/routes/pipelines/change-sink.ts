@@ -83,8 +83,8 @@ export async function sinkOf(
       message: 'needs records in the order of their keys, which this pipeline’s source does not keep',
     })
   if (details.length > 0 || !source || !sink) throw invalidRequest(details)
-  // Planned ranges and running jobs continue with the earlier sink, so its secrets stay in use as long as the pipeline exists. A stream that
-  // a job still writes to is kept by the job (`listJobsInto`).
+  // Planned ranges and running jobs continue with the earlier sink, so its secrets stay in use as long as the pipeline exists. A stream
+  // that a job still writes to is kept by the job (`listJobsInto`).
   await addUses(trx, row.id, usesOf([sink]))
   if (sink.kind === 'stream')
     await replaceUses(
