@@ -65,9 +65,24 @@ const CLIENT_ID = 'registry'
  */
 const NO_COMPILER = { compile: () => () => true, addSchema: () => undefined }
 
-const openClient = (url: string) =>
+type Place = { url: string; auth?: { username: string; password: string } }
+
+/** The registry's address without its user and password, which must not be in messages, and which `fetch` does not take. */
+function placeOf(given: string): Place {
+  const { username, password, origin, pathname } = new URL(given)
+  if (username === '' && password === '') return { url: given }
+  const auth = { username: decodeURIComponent(username), password: decodeURIComponent(password) }
+  return { url: `${origin}${pathname}`.replace(/\/$/, ''), auth }
+}
+
+const openClient = ({ url, auth }: Place) =>
   new SchemaRegistry(
-    { clientId: CLIENT_ID, host: url, retry: { retries: 1, maxRetryTimeInSecs: 2, initialRetryTimeInSecs: 0.2 } },
+    {
+      clientId: CLIENT_ID,
+      host: url,
+      ...(auth ? { auth } : {}),
+      retry: { retries: 1, maxRetryTimeInSecs: 2, initialRetryTimeInSecs: 0.2 },
+    },
     { [SchemaType.JSON]: { ajvInstance: NO_COMPILER as never } },
   )
 
@@ -107,12 +122,16 @@ async function registerBy(
 export const subjectOf = (topic: string): string => `${topic}-value`
 
 /** Returns a client of the registry at `url`, without connecting to it. */
-export function openRegistry(url: string): Registry {
+export function openRegistry(address: string): Registry {
+  const place = placeOf(address)
+  const { url, auth } = place
+  const credentials = auth && { authorization: `Basic ${Buffer.from(`${auth.username}:${auth.password}`).toString('base64')}` }
   const ask = (method: string, path: string, body?: unknown): Promise<Response> =>
     fetch(`${url}${path}`, {
       method,
       signal: AbortSignal.timeout(TIMEOUT_MS),
-      ...(body === undefined ? {} : { headers: { 'content-type': 'application/vnd.schemaregistry.v1+json' }, body: JSON.stringify(body) }),
+      headers: { ...credentials, ...(body === undefined ? {} : { 'content-type': 'application/vnd.schemaregistry.v1+json' }) },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
   /** Once more where the connection failed, which may have been an idle one that the registry just closed: all requests can be repeated. */
   const request = (method: string, path: string, body?: unknown): Promise<Response> =>
@@ -140,7 +159,7 @@ export function openRegistry(url: string): Registry {
 
   return {
     register(subject, format, text, compatibility) {
-      const once = () => registerBy(openClient(url), subject, { type: TYPES[format], schema: text }, compatibility)
+      const once = () => registerBy(openClient(place), subject, { type: TYPES[format], schema: text }, compatibility)
       return once().catch((error: unknown) => {
         if (!(error instanceof RegistryAway)) throw error
         return once()

@@ -1,0 +1,25 @@
+/** A registry whose address has a user and a password. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, it } from 'vitest'
+import { openRegistry } from '../../services/control-plane/registry/registry.ts'
+
+it('gets them in a header, and no message has them', async () => {
+  const seen: (string | undefined)[] = []
+  const server = createServer((request, response) => {
+    seen.push(request.headers.authorization)
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify(request.url?.startsWith('/config') ? { compatibilityLevel: 'FULL' } : { id: 7 }))
+  }).listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  const { port } = server.address() as AddressInfo
+  const registry = openRegistry(`http://us%40er:p%3Aw@127.0.0.1:${port}`)
+  await registry.ping()
+  const text = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'
+  expect(await registry.register('s-value', 'avro', text, 'FULL')).toBe(7)
+  const expected = `Basic ${Buffer.from('us@er:p:w').toString('base64')}`
+  expect(new Set(seen)).toEqual(new Set([expected]))
+  await new Promise((resolve) => server.close(resolve))
+  const error: unknown = await registry.ping().catch((reason: unknown) => reason)
+  expect(JSON.stringify([String(error), String((error as Error).cause)])).not.toContain('p%3Aw')
+})
