@@ -9,7 +9,7 @@ import { MemberRefused } from './member-refused.ts'
 export const LONGS = new Set(['int64', 'uint64', 'sint64', 'fixed64', 'sfixed64'])
 /** The full name of the message that is a time in JSON. */
 export const TIMESTAMP = '.google.protobuf.Timestamp'
-/** Of a `google.protobuf.Timestamp`. */
+/** How many nanoseconds a second has. */
 export const NANOS_PER_SECOND = 10n ** 9n
 
 /** The names of members, and indices of lists, that lead to a value. */
@@ -17,7 +17,7 @@ type Path = readonly string[]
 type Members = Record<string, unknown>
 
 /** The type of a field that holds messages. */
-export const messageOf = ({ resolvedType }: Field): Type | undefined =>
+export const innerTypeOf = ({ resolvedType }: Field): Type | undefined =>
   resolvedType && 'fieldsArray' in resolvedType ? resolvedType : undefined
 /** The type of a field that holds names of an enum. */
 export const enumOf = ({ resolvedType }: Field): Enum | undefined => (resolvedType && 'values' in resolvedType ? resolvedType : undefined)
@@ -89,7 +89,7 @@ function timestampOf(text: string, at: Path): Members {
 
 /** One value of a field: an item of a repeated one, a value of a map. */
 function oneOf(field: Field, value: unknown, at: Path): unknown {
-  const message = messageOf(field)
+  const message = innerTypeOf(field)
   if (message) return message.fullName === TIMESTAMP && typeof value === 'string' ? timestampOf(value, at) : membersOf(message, value, at)
   const names = enumOf(field)
   if (names) return enumNumberOf(names, value, at)

@@ -9,7 +9,7 @@ import { assertWellFormed, exactDouble, exactInteger, parseExactly } from '../mo
 import type { Codec } from './codecs.ts'
 import { createJsonBudget, type JsonBudget } from './expansion.ts'
 import { firstTypeOf, type Protobuf } from './protobuf-files.ts'
-import { enumOf, LONGS, membersOf, messageOf, NANOS_PER_SECOND, TIMESTAMP } from './protobuf-write.ts'
+import { enumOf, LONGS, membersOf, innerTypeOf, NANOS_PER_SECOND, TIMESTAMP } from './protobuf-write.ts'
 import { instantOf } from '../model/times.ts'
 
 // Loaded by the first stream that needs it, so that lanes of JSON streams start without it.
@@ -69,7 +69,7 @@ function assertBounded(type: Type, message: object, budget: JsonBudget): void {
   const { members, fields } = costs.get(type) ?? costOf(type)
   budget.spend(members)
   for (const field of fields) {
-    const inner = messageOf(field)
+    const inner = innerTypeOf(field)
     const names = enumOf(field)
     const held: unknown = Object.hasOwn(message, field.name) ? (message as Members)[field.name] : names && field.typeDefault
     const items = field.repeated || field.map ? Object.values(held ?? {}) : [held]
@@ -87,7 +87,7 @@ function assertKeysReadable(type: Type, seen: Set<Type>): void {
   for (const field of type.fieldsArray) {
     const { keyType } = field as { keyType?: string }
     if (keyType !== undefined && LONGS.has(keyType)) throw new Error(`the map "${field.name}" has keys of 64 bits`)
-    const inner = messageOf(field)
+    const inner = innerTypeOf(field)
     if (inner) assertKeysReadable(inner, seen)
   }
 }
@@ -97,7 +97,7 @@ function asFinite(_name: string, member: unknown): unknown {
 }
 
 /** Whether protobufjs shows a default where the field is absent, although that is not the same: `optional` of proto2. */
-const isAbsentAsDefault = (field: Field): boolean => field.hasPresence && !field.partOf && !messageOf(field)
+const isAbsentAsDefault = (field: Field): boolean => field.hasPresence && !field.partOf && !innerTypeOf(field)
 
 /** A field whose JSON differs from what protobufjs makes of it. `inner`: of messages that have such a field. */
 type ToShow = { field: Field; isLong: boolean; isAbsent: boolean; inner: Type | undefined }
@@ -110,7 +110,7 @@ function messagesToShow(type: Type): Shown {
   const nested = new Map<Type, Type[]>()
   const visit = (each: Type): void => {
     if (nested.has(each)) return
-    const below = each.fieldsArray.flatMap((field) => messageOf(field) ?? [])
+    const below = each.fieldsArray.flatMap((field) => innerTypeOf(field) ?? [])
     nested.set(each, below)
     below.forEach(visit)
   }
@@ -124,7 +124,7 @@ function messagesToShow(type: Type): Shown {
     for (const [each, below] of nested) if (below.some((inner) => found.has(inner))) found.add(each)
   }
   const toShow = (field: Field): ToShow => {
-    const inner = messageOf(field)
+    const inner = innerTypeOf(field)
     return {
       field,
       isLong: LONGS.has(field.type),
@@ -166,7 +166,7 @@ const SCALARS: Record<string, string> = { string: 'string', bool: 'boolean', byt
 
 function typeNameOf(field: Field): string {
   if (field.map) return 'object'
-  const message = messageOf(field)
+  const message = innerTypeOf(field)
   if (message?.fullName === TIMESTAMP) return field.repeated ? 'array<datetime>' : 'datetime'
   const one = message ? 'object' : field.resolvedType ? 'string' : (SCALARS[field.type] ?? 'integer')
   return field.repeated ? `array<${one}>` : one
