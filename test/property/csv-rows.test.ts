@@ -117,10 +117,19 @@ describe('a CSV object', () => {
     expect(columnNames(['a', 'a', '', 'b', ''])).toEqual(['a', 'a_2', 'column3', 'b', 'column5'])
     expect(columnNames(['a', 'a', 'a_2'])).toEqual(['a', 'a_3', 'a_2'])
     expect(columnNames(['column2', ''])).toEqual(['column2', 'column2_2'])
+    expect(new Set(columnNames(Array.from({ length: 100_000 }, () => 'a'))).size).toBe(100_000)
   })
 
   it('keeps every column of a header with repeated and empty names', async () => {
     expect((await read('a,a,\n1,2,3\n')).rows).toEqual([{ a: '1', a_2: '2', column3: '3' }])
+  })
+
+  it('keeps cells beyond its header, also where a column has the name that such a one usually gets', async () => {
+    expect((await read('a,column3\n1,2,3\n4,5\n6,7,8,9\n')).rows).toEqual([
+      { a: '1', column3: '2', column3_2: '3' },
+      { a: '4', column3: '5' },
+      { a: '6', column3: '7', column3_2: '8', column4: '9' },
+    ])
   })
 
   it('is refused as a whole when its header is malformed', async () => {

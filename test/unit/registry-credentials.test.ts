@@ -1,4 +1,4 @@
-/** A registry whose address has a user and a password. */
+/** A registry whose address has a user and a password, and one in which an operator has changed a subject's compatibility. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, it } from 'vitest'
@@ -22,4 +22,19 @@ it('gets them in a header, and no message has them', async () => {
   await new Promise((resolve) => server.close(resolve))
   const error: unknown = await registry.ping().catch((reason: unknown) => reason)
   expect(JSON.stringify([String(error), String((error as Error).cause)])).not.toContain('p%3Aw')
+})
+
+it('registers under the compatibility that a subject has, whichever the service would give it', async () => {
+  const levels: string[] = []
+  const server = createServer((request, response) => {
+    if (request.method === 'PUT') levels.push('set')
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify(request.url?.startsWith('/config') ? { compatibilityLevel: 'NONE' } : { id: 7 }))
+  }).listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  const registry = openRegistry(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  const text = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'
+  expect(await registry.register('s-value', 'avro', text, 'BACKWARD')).toBe(7)
+  expect(levels).toEqual([])
+  await new Promise((resolve) => server.close(resolve))
 })

@@ -72,16 +72,36 @@ function faultIn(schema: SchemaText): string | undefined {
  * Returns the validator of a schema. Finds other schemas by their own id, or by the reference's name. Throws an Error that says why the
  * schema can't be used.
  */
-export function openJsonSchema({ text, references }: SchemaText, faults: Faults): ValidateFunction {
-  const root = parsed(text)
+export function openJsonSchema(schema: SchemaText, faults: Faults): ValidateFunction {
+  try {
+    return compile(schema, faults, true)
+  } catch (error) {
+    // `\-`, for example, is an error in a Unicode pattern only: ECMA-262 without the flag is what the drafts up to 7 mean.
+    if (!(error instanceof SyntaxError) || !error.message.startsWith('Invalid regular expression')) throw error
+    return compile(schema, faults, false)
+  }
+}
+
+function compile({ text, references }: SchemaText, faults: Faults, unicodeRegExp: boolean): ValidateFunction {
+  const root = asDraft7(parsed(text))
   const draft = String(root.$schema ?? '')
+  const hasReferences = text.includes('"$ref"')
   // Inlined, the code of a shared type would be repeated at each place; a schema with references of its own is left as it is.
-  const options = { ...OPTIONS, allErrors: faults === 'all', inlineRefs: text.includes('"$ref"') }
+  const options = { ...OPTIONS, unicodeRegExp, allErrors: faults === 'all', inlineRefs: hasReferences }
   const ajv = draft.includes('2020-12') ? new Ajv2020(options) : draft.includes('2019-09') ? new Ajv2019(options) : new Ajv.Ajv(options)
   addFormats.default(ajv)
-  for (const { name, text: referred } of references) ajv.addSchema(withoutOldDraft(parsed(referred)), name)
-  return ajv.compile(withSharedTypes(withoutOldDraft(root)))
+  for (const { name, text: referred } of references) {
+    const document = asDraft7(parsed(referred))
+    ajv.addSchema(document, name)
+    const resolved = resolvedName(name, root.$id)
+    if (resolved !== undefined && !(resolved in ajv.schemas) && !(resolved in ajv.refs)) ajv.addSchema(document, resolved)
+  }
+  return ajv.compile(hasReferences ? root : withSharedTypes(root))
 }
+
+/** What a reference of this name is to a schema with this id, which relative references are resolved against (RFC 3986, section 5). */
+const resolvedName = (name: string, id: unknown): string | undefined =>
+  typeof id === 'string' && URL.canParse(name, id) ? new URL(name, id).href : undefined
 
 function parsed(text: string): Record<string, unknown> {
   const schema: unknown = JSON.parse(text)
@@ -89,10 +109,16 @@ function parsed(text: string): Record<string, unknown> {
   return schema as Record<string, unknown>
 }
 
-/** Removes `$schema` of drafts 4 and 6, so that they are read as draft 7. They are subsets of it, except for draft 4's exclusive bounds. */
-function withoutOldDraft(schema: Record<string, unknown>): Record<string, unknown> {
+/**
+ * Removes `$schema` of drafts 4 to 7, however it is written, so that they are read as draft 7. Drafts 4 and 6 are subsets of it, except for
+ * draft 4's exclusive bounds and its `id`.
+ */
+function asDraft7(schema: Record<string, unknown>): Record<string, unknown> {
   const { $schema, ...rest } = schema
-  return /draft-0[46]/.test(String($schema)) ? rest : schema
+  const [, draft] = /draft-0([467])/.exec(String($schema)) ?? []
+  if (draft === undefined) return schema
+  const { id, ...more } = rest
+  return draft === '4' && typeof id === 'string' ? { $id: id, ...more } : rest
 }
 
 /** An object of a schema's document. */

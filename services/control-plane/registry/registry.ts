@@ -87,6 +87,10 @@ const openClient = ({ url, auth }: Place) =>
   )
 
 const Refusal = z.object({ message: z.string() })
+/** A subject's compatibility, or the one of all. */
+const Level = z.object({ compatibilityLevel: z.string() })
+/** Apicurio answers so, with 409, where the library sets a new subject's compatibility a second time: the first answer came too late. */
+const LEVEL_IS_SET = "A rule named 'COMPATIBILITY' already exists"
 
 /** What a refusal says; the whole of it where it is not of the usual form. */
 function reasonIn(text: string): string {
@@ -108,7 +112,8 @@ async function registerBy(
   const registered = client.register(schema as never, { subject, compatibility: compatibility as never }).catch((error: unknown) => {
     const { status, name, message = '' } = error as { status?: number; name?: string; message?: string }
     // The library parses the schema itself before it asks the registry.
-    const isRefused = status === 409 || status === 422 || name === 'ConfluentSchemaRegistryArgumentError'
+    const hasRefused = (status === 409 || status === 422) && !message.includes(LEVEL_IS_SET)
+    const isRefused = hasRefused || name === 'ConfluentSchemaRegistryArgumentError'
     if (!isRefused) throw new RegistryAway(`it does not register: ${message}`, { cause: error })
     throw new SchemaRefused(message.replace(`${CLIENT_ID} - `, '').slice(0, SHOWN_CHARACTERS), { cause: error })
   })
@@ -159,10 +164,12 @@ export function openRegistry(address: string): Registry {
 
   return {
     register(subject, format, text, compatibility) {
-      const once = () => registerBy(openClient(place), subject, { type: TYPES[format], schema: text }, compatibility)
-      return once().catch((error: unknown) => {
+      const by = (level: string) => registerBy(openClient(place), subject, { type: TYPES[format], schema: text }, level)
+      return by(compatibility).catch(async (error: unknown) => {
         if (!(error instanceof RegistryAway)) throw error
-        return once()
+        // The library refuses another level than the subject's own, which an operator may have changed.
+        const config = await read(`/config/${encodeURIComponent(subject)}`, Level)
+        return by(config?.compatibilityLevel ?? compatibility)
       })
     },
     async registerAsIs(subject, format, { text, references }, compatibility) {
@@ -197,7 +204,7 @@ export function openRegistry(address: string): Registry {
     },
     async compatibilityOf(subject) {
       const path = `/config/${encodeURIComponent(subject)}?defaultToGlobal=true`
-      return (await read(path, z.object({ compatibilityLevel: z.string() })))?.compatibilityLevel ?? 'NONE'
+      return (await read(path, Level))?.compatibilityLevel ?? 'NONE'
     },
     async remove(subject) {
       const path = `/subjects/${encodeURIComponent(subject)}`

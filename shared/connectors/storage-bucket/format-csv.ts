@@ -48,15 +48,18 @@ const parserOptions = ({ delimiter, quote, empty }: Pick<CsvOptions, 'delimiter'
 
 /** Names of the columns: empty names become `column1`, … by position, repeated names get a number. */
 export function columnNames(header: readonly string[]): string[] {
-  const names: string[] = []
+  const names = new Set<string>()
   const given = new Set(header)
+  const nextNumber = new Map<string, number>()
   for (const [index, name] of header.entries()) {
     const base = name === '' ? `column${index + 1}` : name
     let own = base
-    for (let number = 2; names.includes(own) || (own !== name && given.has(own)); number++) own = `${base}_${number}`
-    names.push(own)
+    let number = nextNumber.get(base) ?? 2
+    while (names.has(own) || (own !== name && given.has(own))) own = `${base}_${number++}`
+    nextNumber.set(base, number)
+    names.add(own)
   }
-  return names
+  return [...names]
 }
 
 /** Where the line that begins at `from` ends, and where the next one begins; -1 if the line does not end in these bytes. */
@@ -147,6 +150,8 @@ export function openCsv(
       return
     }
     if (isBehind()) return
+    // A row may be longer than the header, in which a name like `column3` may stand for another place.
+    if (names && names.length < row.length) names = columnNames([...names, ...row.slice(names.length).map(() => '')])
     const members = row.map((value, index): [string, Cell] => [names?.[index] ?? `column${index + 1}`, value])
     into.add(null, Buffer.from(JSON.stringify(Object.fromEntries(members))))
   }
