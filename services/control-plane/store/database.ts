@@ -48,7 +48,8 @@ const MIGRATIONS = [
 export function openDatabase(url: string, connectionsMax = 20): Database {
   return knex({
     client: 'pg',
-    connection: { connectionString: url, connectionTimeoutMillis: 3000, query_timeout: 15_000 },
+    // Postgres ends a statement first: the client only stops waiting, and the pool would hand out a connection that is still at work.
+    connection: { connectionString: url, connectionTimeoutMillis: 3000, statement_timeout: 14_000, query_timeout: 15_000 },
     pool: { min: 0, max: connectionsMax },
     acquireConnectionTimeout: 5000,
   })
@@ -99,6 +100,8 @@ const AWAY = new Set([
   'EPIPE',
   'ETIMEDOUT',
   'ENOTFOUND',
+  // A statement took longer than it may.
+  '57014',
   '57P01',
   '57P02',
   '57P03',

@@ -35,6 +35,17 @@ export type DeadLetterRow = {
 /** A dead letter that is not stored yet. */
 export type NewDeadLetter = Omit<DeadLetterRow, 'status' | 'job_id'>
 
+/** Where a dead letter is in its topic. */
+export type DeadLetterPlace = Pick<DeadLetterRow, 'letter_partition' | 'letter_offset'>
+
+/** The condition that a row is at one of the places, with `columnsOf` as its two parameters. */
+export const IN_PLACES = '(letter_partition, letter_offset) IN (SELECT * FROM unnest(?::int[], ?::bigint[]))'
+/** The partitions and offsets of places. */
+export const columnsOf = (places: readonly DeadLetterPlace[]): [number[], string[]] => [
+  places.map(({ letter_partition }) => letter_partition),
+  places.map(({ letter_offset }) => letter_offset),
+]
+
 const INSERT_MAX = 500
 
 /** The id of a row, made from its partition and offset in the dead-letter topic. */
@@ -144,7 +155,8 @@ export async function addDeadLetters(
     .update({ next_offset: String(nextOffset) })
 }
 
-function filtered(db: Queryable, pipelineId: string, filter: DeadLetterFilter & { status?: string }): Knex.QueryBuilder {
+/** Rows of the pipeline that the filter asks for, without copies. */
+export function filtered(db: Queryable, pipelineId: string, filter: DeadLetterFilter & { status?: string }): Knex.QueryBuilder {
   const query = db('dead_letters').where({ pipeline_id: pipelineId }).whereNot('status', 'copy')
   const columns = {
     step: filter.step,
@@ -274,74 +286,6 @@ export async function listDeadLettersOf(db: Queryable, pipelineId: string, parti
     .where({ pipeline_id: pipelineId, partition, record_offset: offset })
     .whereNot('status', 'copy')
     .orderBy('failed_at')
-}
-
-/** Dead letters to redrive: by id or by filter, redriven fewer than `redrivesMax` times before. */
-export type Selection = { ids?: string[]; filter?: DeadLetterFilter; redrivesMax: number }
-
-/** Dead letters of the selection that may be redriven, in the order of the topic. */
-export async function listPending(db: Queryable, pipelineId: string, selection: Selection): Promise<DeadLetterPlace[]> {
-  return pending(db, pipelineId, selection)
-}
-
-/** The same, locked until the transaction ends, so that one job takes each of them. */
-export async function lockPending(trx: Queryable, pipelineId: string, selection: Selection): Promise<DeadLetterPlace[]> {
-  return pending(trx, pipelineId, selection).forUpdate()
-}
-
-/** Where a dead letter is in its topic. */
-export type DeadLetterPlace = Pick<DeadLetterRow, 'letter_partition' | 'letter_offset'>
-
-/** The condition that a row is at one of the places, with `columnsOf` as its two parameters. */
-const IN_PLACES = '(letter_partition, letter_offset) IN (SELECT * FROM unnest(?::int[], ?::bigint[]))'
-const columnsOf = (places: readonly DeadLetterPlace[]): [number[], string[]] => [
-  places.map(({ letter_partition }) => letter_partition),
-  places.map(({ letter_offset }) => letter_offset),
-]
-
-function pending(db: Queryable, pipelineId: string, { ids, filter, redrivesMax }: Selection) {
-  const query = filtered(db, pipelineId, { ...filter, status: 'pending' }).where('redrives', '<', redrivesMax)
-  if (ids) {
-    const places = ids.flatMap((id) => parseDeadLetterId(id) ?? [])
-    void query.whereRaw(IN_PLACES, columnsOf(places))
-  }
-  return query.select('letter_partition', 'letter_offset').orderBy(['letter_partition', 'letter_offset'])
-}
-
-/** Those of `ids` that name a dead letter of the pipeline, in any status but `copy`. */
-export async function listKnownIds(db: Queryable, pipelineId: string, ids: string[]): Promise<Set<string>> {
-  const places = ids.flatMap((id) => parseDeadLetterId(id) ?? [])
-  const rows: DeadLetterPlace[] = await db('dead_letters')
-    .where({ pipeline_id: pipelineId })
-    .whereNot('status', 'copy')
-    .whereRaw(IN_PLACES, columnsOf(places))
-    .select('letter_partition', 'letter_offset')
-  return new Set(rows.map(deadLetterId))
-}
-
-/** Marks rows as being redriven by a job. */
-export async function takeForJob(db: Queryable, pipelineId: string, jobId: string, rows: DeadLetterPlace[]): Promise<void> {
-  await db.raw(
-    `UPDATE dead_letters SET status = 'redriving', job_id = ? WHERE pipeline_id = ?
-     AND ${IN_PLACES}`,
-    [jobId, pipelineId, ...columnsOf(rows)],
-  )
-}
-
-/** Offsets of the pipeline's dead letters that a new job does not take, by partition, ascending: its ranges must not include them. */
-export async function listOthers(db: Queryable, pipelineId: string, jobId: string): Promise<Map<number, bigint[]>> {
-  const rows: { letter_partition: number; letter_offset: string }[] = await db('dead_letters')
-    .where({ pipeline_id: pipelineId })
-    .whereRaw('job_id IS DISTINCT FROM ?', [jobId])
-    .orderBy(['letter_partition', 'letter_offset'])
-    .select('letter_partition', 'letter_offset')
-  const others = new Map<number, bigint[]>()
-  for (const { letter_partition, letter_offset } of rows) {
-    const offsets = others.get(letter_partition)
-    if (offsets) offsets.push(BigInt(letter_offset))
-    else others.set(letter_partition, [BigInt(letter_offset)])
-  }
-  return others
 }
 
 /** Settles a job's dead letters after its end: those before its positions are redriven, the others are pending again. */
