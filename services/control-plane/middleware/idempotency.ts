@@ -44,12 +44,15 @@ export async function withIdempotency(
       let reply: Reply
       let { begun } = claim
       let held: Held = { accountId, key, token: claim.token }
-      let renewing: Promise<void> | undefined
+      // One after the other: a renewal changes what the next one finds the claim by.
+      let last: Promise<unknown> = Promise.resolve()
+      const inTurn = <T>(change: () => Promise<T>): Promise<T> => {
+        const done = last.then(change)
+        last = done.catch(() => {})
+        return done
+      }
       const renewal = setInterval(() => {
-        renewing = renewClaim(db, held).then(
-          (renewed) => void (held = renewed),
-          () => {},
-        )
+        inTurn(async () => (held = await renewClaim(db, held))).catch(() => {})
       }, RENEWED_MS)
       // Set when the request has failed: work that is still running must not begin its write then, because a retry may.
       let isOver = false
@@ -58,23 +61,24 @@ export async function withIdempotency(
         async begin(what) {
           if (isOver) throw new Error('the request was given up before its write began')
           begun = what
-          await keepBegun(db, held, what)
+          await inTurn(() => keepBegun(db, held, what))
         },
-        keep: (trx, { status, headers = {}, body: kept }) => keepAnswer(trx, held, { status, headers, body: kept }, false),
+        keep: (trx, { status, headers = {}, body: kept }) => inTurn(() => keepAnswer(trx, held, { status, headers, body: kept }, false)),
       }
       try {
-        reply = await work(keyed).finally(() => {
-          clearInterval(renewal)
-          return renewing
-        })
+        reply = await work(keyed)
       } catch (error) {
         isOver = true
+        clearInterval(renewal)
+        await last
         // A refused request wrote nothing; after any other error, records may be written if this or an earlier request had begun.
         const isRefused = error instanceof ServiceError && error.status < 500 && claim.begun === undefined
         const settle = begun !== undefined && !isRefused ? markInDoubt : releaseKey
         await settle(db, held).catch(() => {})
         throw error
       }
+      clearInterval(renewal)
+      await last
       const isSealed = secretFor !== undefined && reply.body !== undefined
       const kept = isSealed ? secretBox.seal(owner, JSON.stringify(reply.body)) : reply.body
       await keepAnswer(db, held, { status: reply.status, headers: reply.headers ?? {}, body: kept }, isSealed)

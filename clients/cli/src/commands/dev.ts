@@ -29,9 +29,10 @@ const SETTLE_MS = 50
 
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
-/** The user's requests in turn: keys pressed, and the file saved. Ends with the signal. */
+/** The user's requests in turn: the file as it is, keys pressed, and the file saved. Ends with the signal. */
 async function* wishes(io: Io, file: string): AsyncGenerator<Wish, void, void> {
-  const waiting: Wish[] = []
+  // As it is when the watch begins: what is saved during the first run is seen, too.
+  const waiting: Wish[] = ['saved']
   let notify = () => {}
   const add = (wish: Wish) => {
     // A run that waits already sees the latest file.
@@ -158,7 +159,6 @@ export function addDevCommand(program: Command, io: Io): void {
           beforeName = `in version ${deployed.version}`
         })
       }
-      await attempt(run)
       for await (const wish of wishes(io, file)) {
         if (wish === 'quit') return
         if (wish === 'deploy') await attempt(deploy)
