@@ -111,9 +111,8 @@ function formatsOf(known: GetSmartModuleResponse | undefined): Formats {
 
 type Source = { language: 'typescript'; code: string }
 
-/** Compiling by itself takes the right to deploy; without it the trial says what is wrong. */
-const faultsIn = async (source: Source): Promise<Fault[]> =>
-  may('smartmodules:write') ? (await post<CompileSmartModuleResponse>('/smartmodules/compile', { source })).details : []
+/** Running code that is not deployed takes the right to deploy it. */
+const mayTry = () => may('smartmodules:write')
 
 function Draft({ version, onDiscard }: { version: string | undefined; onDiscard(): void }) {
   return (
@@ -146,7 +145,8 @@ function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | unde
   }, [streams.data])
 
   async function tryIt(): Promise<void> {
-    const details = await faultsIn(source)
+    if (!mayTry()) return
+    const { details } = await post<CompileSmartModuleResponse>('/smartmodules/compile', { source })
     setFaults(details)
     setTraces(undefined)
     if (details.length > 0 || streamId === '') return
@@ -179,7 +179,7 @@ function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | unde
           goTo={chosen}
         />
         <p class="quiet">
-          Ctrl-S or Ctrl-Enter runs it. A draft stays in this browser.{' '}
+          {mayTry() && 'Ctrl-S or Ctrl-Enter runs it. '}A draft stays in this browser.{' '}
           <a href={new URL('../docs/sdk', HOME).href} target="_blank">
             What sources can use
           </a>
@@ -189,7 +189,7 @@ function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | unde
           <textarea rows={3} spellcheck={false} value={config} onInput={({ currentTarget }) => setConfig(currentTarget.value)} />
         </Field>
         <Refused failure={failure} />
-        {may('smartmodules:write') && (
+        {mayTry() && (
           <form
             class="line"
             onSubmit={(event) => {
@@ -205,7 +205,7 @@ function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | unde
             <button disabled={isBusy || code === known?.source?.code}>{known ? 'Deploy the next version' : 'Deploy'}</button>
           </form>
         )}
-        {may('smartmodules:write') && (
+        {mayTry() && (
           <SameAs
             of="curl, dps or YAML"
             ways={() => {
@@ -235,7 +235,7 @@ function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | unde
               ))}
             </select>
           </label>
-          <button type="button" disabled={isBusy} onClick={() => void run(tryIt)}>
+          <button type="button" disabled={isBusy || !mayTry()} onClick={() => void run(tryIt)}>
             {isBusy ? 'Running…' : 'Run'}
           </button>
         </div>
