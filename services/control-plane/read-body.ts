@@ -6,7 +6,7 @@ import { NDJSON } from '../../shared/api/stream-records.ts'
 import { INVALID_REQUEST_STATUSES } from '../../shared/errors/codes.ts'
 import { jsonDepth } from '../../shared/model/json-text.ts'
 import { LIMITS } from '../../shared/model/limits.ts'
-import { ServiceError, unavailable } from './service-error.ts'
+import { ServiceError, tooManyAtOnce } from './service-error.ts'
 import { assertUtf8, parseElements, parseLines, type RawRecords } from './stream-data/raw-records.ts'
 import { createFewAtOnce } from './middleware/few-at-once.ts'
 import { parseJsonBody } from './middleware/json-body.ts'
@@ -28,12 +28,12 @@ export function createBodyReader() {
   const few = { ordinary: createFewAtOnce({ atOnce: 32, waitingMax: 256 }), large: createFewAtOnce({ atOnce: 2 }) }
   const held = new Map<string, number>()
   return {
-    /** `work` with the body that was read. Throws ServiceError `unavailable` when too many of the account's requests have large ones. */
+    /** `work` with the body that was read. Throws ServiceError `rate_limit_exceeded` when too many requests of the account have large ones. */
     async holding<T>(ctx: Context, accountId: string, work: () => Promise<T>): Promise<T> {
       const { rawBody } = ctx.request
       if (typeof rawBody !== 'string' || rawBody.length <= LIMITS.body_bytes_max) return work()
       const count = held.get(accountId) ?? 0
-      if (count >= HELD_MAX) throw unavailable('memory for one more large body of the account')
+      if (count >= HELD_MAX) throw tooManyAtOnce('the account has too many requests with large bodies')
       held.set(accountId, count + 1)
       try {
         return await work()

@@ -35,7 +35,12 @@ export async function finishOrUndo(making: Promise<void>, what: string, { beginU
     await withDeadline(making, what)
   } catch (error) {
     // It was made just after the deadline, or something else ended its making.
-    if (!(await beginUndo().catch(() => true))) return withDeadline(making, what, UNDO_TIMEOUT_MS)
+    const isBegun = await beginUndo().catch((reason: unknown) => {
+      // Perhaps it is made: nothing is removed of what is not known to be undone.
+      onLeft(reason)
+      throw error
+    })
+    if (!isBegun) return withDeadline(making, what, UNDO_TIMEOUT_MS)
     const undone = making.catch(() => {}).then(undo)
     await withDeadline(undone, 'undoing it', UNDO_TIMEOUT_MS).catch(onLeft)
     throw error

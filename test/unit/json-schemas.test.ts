@@ -43,6 +43,20 @@ it.each<[what: string, schema: object, references: Reference[], right: unknown, 
     { id: '' },
   ],
   ['a pattern that no Unicode pattern is', { properties: { a: { pattern: '^\\d{3}\\-\\d{2}$' } } }, [], { a: '123-12' }, { a: '12312' }],
+  [
+    'another pattern that is a Unicode one',
+    { properties: { a: { pattern: '^\\p{L}+$' }, b: { pattern: 'x\\-y' } } },
+    [],
+    { a: 'Jürgen', b: 'x-y' },
+    { a: 'p{L}' },
+  ],
+  [
+    'a reference that is called like the schema itself',
+    { $id: 'https://x.com/order.json', properties: { a: ADDRESS } },
+    [['order.json', ADDRESS]],
+    { a: '' },
+    { a: 1 },
+  ],
 ])('%s', (_what, schema, references, right, wrong) => {
   const validate = validatorOf(schema, references)
   expect([validate(right), validate(wrong)]).toEqual([true, false])

@@ -68,7 +68,7 @@ export async function storeJob(trx: Queryable, definition: PipelineDefinition & 
   const { sink } = definition
   const isOther = sink.kind === 'topic' && !(pipeline.definition.sink.kind === 'topic' && pipeline.definition.sink.topic === sink.topic)
   // The pipeline's own is kept by the pipeline.
-  if (isOther && (await lockStreamOver(trx, definition.account_id, sink.topic))?.status !== 'active')
+  if (isOther && !(await lockStreamOver(trx, definition.account_id, sink.topic)))
     throw new ServiceError('conflict', 'the stream that the job is to write to was deleted meanwhile')
   // The account's lock comes after the pipeline's, as in changes of pipelines.
   await assertQuotas(trx, definition.account_id, { tasks: 1 })

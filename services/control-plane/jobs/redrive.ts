@@ -54,6 +54,8 @@ async function storeRedrive(
     if (selection.ids) await assertAllPending(trx, pipeline.id, selection.ids)
     // Another job may have taken some of them meanwhile.
     const count = await takeForJob(trx, pipeline.id, jobId, selection, bounds)
+    if (selection.ids && count < new Set(selection.ids).size)
+      throw new ServiceError('conflict', 'some of the dead letters were changed at the same time; try again')
     if (count === 0) return { count }
     const job = {
       job_id: jobId,

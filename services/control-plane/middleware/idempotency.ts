@@ -63,7 +63,10 @@ export async function withIdempotency(
           begun = what
           await inTurn(() => keepBegun(db, held, what))
         },
-        keep: (trx, { status, headers = {}, body: kept }) => inTurn(() => keepAnswer(trx, held, { status, headers, body: kept }, false)),
+        async keep(trx, { status, headers = {}, body: kept }) {
+          const isHeld = await inTurn(() => keepAnswer(trx, held, { status, headers, body: kept }, false))
+          if (!isHeld) throw new ServiceError('conflict', 'another request has taken the Idempotency-Key over')
+        },
       }
       try {
         reply = await work(keyed)

@@ -9,6 +9,7 @@ import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { randomUUID } from 'node:crypto'
 import type { Producer } from 'kafkajs'
 import { deleteOutbox, listOutbox, noteUnpublished, takePublisher, type OutboxRow } from '../store/pipelines.ts'
+import { noteBinaryUnpublished } from '../store/smartmodules.ts'
 import type { Deps } from '../deps.ts'
 
 const IDLE_MS = 500
@@ -77,6 +78,7 @@ export function startPublisher(
     log.error({ key, bytes: value?.length }, 'publisher: a record is larger than the topic of definitions takes; it is left out')
     await db.transaction(async (trx) => {
       await noteUnpublished(trx, key, 'what it runs is larger than the processors can be told: they still run what was before')
+      await noteBinaryUnpublished(trx, key)
       await deleteOutbox(trx, [id])
     })
   }

@@ -10,7 +10,20 @@ import { runBounded, TookTooLong } from '../bounded-work.ts'
 import { openKept } from '../kept.ts'
 import { ServiceError } from '../service-error.ts'
 
-const OPTIONS = { strict: false, strictNumbers: true, ownProperties: true } as const
+/** `\-`, for example, is an error in a Unicode pattern only, and what the drafts up to 7 mean is a pattern without that flag. */
+const patternOf = (pattern: string, flags: string): RegExp => {
+  try {
+    return new RegExp(pattern, flags)
+  } catch {
+    return new RegExp(pattern)
+  }
+}
+const OPTIONS = {
+  strict: false,
+  strictNumbers: true,
+  ownProperties: true,
+  code: { regExp: Object.assign(patternOf, { code: 'new RegExp' }) },
+} as const
 
 /** What a validator says of a value: its first fault, or every one, which takes time that grows with the square of their number. */
 export type Faults = 'first' | 'all'
@@ -72,29 +85,20 @@ function faultIn(schema: SchemaText): string | undefined {
  * Returns the validator of a schema. Finds other schemas by their own id, or by the reference's name. Throws an Error that says why the
  * schema can't be used.
  */
-export function openJsonSchema(schema: SchemaText, faults: Faults): ValidateFunction {
-  try {
-    return compile(schema, faults, true)
-  } catch (error) {
-    // `\-`, for example, is an error in a Unicode pattern only: ECMA-262 without the flag is what the drafts up to 7 mean.
-    if (!(error instanceof SyntaxError) || !error.message.startsWith('Invalid regular expression')) throw error
-    return compile(schema, faults, false)
-  }
-}
-
-function compile({ text, references }: SchemaText, faults: Faults, unicodeRegExp: boolean): ValidateFunction {
+export function openJsonSchema({ text, references }: SchemaText, faults: Faults): ValidateFunction {
   const root = asDraft7(parsed(text))
   const draft = String(root.$schema ?? '')
   const hasReferences = text.includes('"$ref"')
   // Inlined, the code of a shared type would be repeated at each place; a schema with references of its own is left as it is.
-  const options = { ...OPTIONS, unicodeRegExp, allErrors: faults === 'all', inlineRefs: hasReferences }
+  const options = { ...OPTIONS, allErrors: faults === 'all', inlineRefs: hasReferences }
   const ajv = draft.includes('2020-12') ? new Ajv2020(options) : draft.includes('2019-09') ? new Ajv2019(options) : new Ajv.Ajv(options)
   addFormats.default(ajv)
   for (const { name, text: referred } of references) {
     const document = asDraft7(parsed(referred))
     ajv.addSchema(document, name)
     const resolved = resolvedName(name, root.$id)
-    if (resolved !== undefined && !(resolved in ajv.schemas) && !(resolved in ajv.refs)) ajv.addSchema(document, resolved)
+    if (resolved !== undefined && resolved !== root.$id && !(resolved in ajv.schemas) && !(resolved in ajv.refs))
+      ajv.addSchema(document, resolved)
   }
   return ajv.compile(hasReferences ? root : withSharedTypes(root))
 }

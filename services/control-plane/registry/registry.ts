@@ -69,6 +69,8 @@ type Place = { url: string; auth?: { username: string; password: string } }
 
 /** The registry's address without its user and password, which must not be in messages, and which `fetch` does not take. */
 function placeOf(given: string): Place {
+  // Without the address, in which there may be a password.
+  if (!URL.canParse(given)) throw new Error('SCHEMA_REGISTRY_URL is no address')
   const { username, password, origin, pathname } = new URL(given)
   if (username === '' && password === '') return { url: given }
   const auth = { username: decodeURIComponent(username), password: decodeURIComponent(password) }
@@ -100,6 +102,9 @@ function reasonIn(text: string): string {
     return text
   }
 }
+
+const isOtherLevel = ({ cause }: RegistryAway): boolean =>
+  cause instanceof Error && cause.name === 'ConfluentSchemaRegistryCompatibilityError'
 
 type Client = ReturnType<typeof openClient>
 
@@ -168,8 +173,8 @@ export function openRegistry(address: string): Registry {
       return by(compatibility).catch(async (error: unknown) => {
         if (!(error instanceof RegistryAway)) throw error
         // The library refuses another level than the subject's own, which an operator may have changed.
-        const config = await read(`/config/${encodeURIComponent(subject)}`, Level)
-        return by(config?.compatibilityLevel ?? compatibility)
+        const config = isOtherLevel(error) ? await read(`/config/${encodeURIComponent(subject)}`, Level) : undefined
+        return by(config?.compatibilityLevel.toUpperCase() ?? compatibility)
       })
     },
     async registerAsIs(subject, format, { text, references }, compatibility) {

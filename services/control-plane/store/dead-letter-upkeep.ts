@@ -56,7 +56,8 @@ export async function deleteTrimmed(trx: Queryable, { pipeline_id, letter_partit
 
 /** Deletes all rows of a pipeline, before its own row goes. */
 export async function deleteDeadLettersOf(db: Queryable, pipelineId: string): Promise<void> {
-  for (let deleted = CHUNK; deleted === CHUNK;) {
+  // Until none is left: another process may be deleting the same ones.
+  for (let deleted = CHUNK; deleted > 0;) {
     const { rowCount } = (await db.raw(
       'DELETE FROM dead_letters WHERE ctid IN (SELECT ctid FROM dead_letters WHERE pipeline_id = ? LIMIT ?) AND pipeline_id = ?',
       [pipelineId, CHUNK, pipelineId],

@@ -65,14 +65,15 @@ export async function renewClaim(db: Queryable, held: Held): Promise<Held> {
   return renewed.length > 0 ? { ...held, token: renewed[0].token } : held
 }
 
-/** Stores the response of the request that holds the key; `isSealed`: its body is an encrypted one. */
-export async function keepAnswer(db: Queryable, held: Held, answer: KeptAnswer, isSealed: boolean): Promise<void> {
-  await heldBy(db, held).update({
+/** Stores the response of the request that holds the key; `isSealed`: its body is an encrypted one. False where it holds it no more. */
+export async function keepAnswer(db: Queryable, held: Held, answer: KeptAnswer, isSealed: boolean): Promise<boolean> {
+  const kept = await heldBy(db, held).update({
     status: answer.status,
     headers: JSON.stringify(answer.headers),
     body: JSON.stringify(answer.body ?? null),
     is_sealed: isSealed,
   })
+  return kept > 0
 }
 
 /** Stores what a write begins with, before its first byte is sent. Throws an Error when the key was released before. */

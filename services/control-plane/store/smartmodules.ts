@@ -185,6 +185,12 @@ export async function claimUnpublished(db: Queryable, sha256s: string[]): Promis
     .returning(['sha256', 'content'])
 }
 
+/** Notes that what has this key, if it is a binary, was not published after all: the next one that needs it tries again. */
+export async function noteBinaryUnpublished(db: Queryable, key: string): Promise<void> {
+  const [kind, sha256] = key.split('/')
+  if (kind === 'smartmodule') await db('smartmodule_binaries').where({ sha256 }).update({ is_published: false })
+}
+
 /** Quarantines the account's SmartModules whose newest version is one of these binaries; deploying a new version lifts it. */
 export async function quarantineVersions(db: Queryable, accountId: string, sha256s: string[]): Promise<void> {
   if (sha256s.length === 0) return

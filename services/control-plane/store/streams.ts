@@ -72,9 +72,9 @@ export async function lockAnyStream(db: Queryable, id: string): Promise<StreamRo
   return db('streams').where({ id }).forUpdate().first()
 }
 
-/** The account's stream over this topic, locked until the transaction ends. */
+/** An active stream of the account over this topic, locked until the transaction ends. */
 export async function lockStreamOver(db: Queryable, accountId: string, topic: string): Promise<StreamRow | undefined> {
-  return db('streams').where({ account_id: accountId, topic }).whereNot('status', 'deleting').forUpdate().first()
+  return db('streams').where({ account_id: accountId, topic, status: 'active' }).forUpdate().first()
 }
 
 /** A page of the account's streams, without those being deleted. */

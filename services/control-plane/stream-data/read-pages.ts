@@ -25,7 +25,7 @@ const PAGE_BYTES_MAX = 16 << 20
 /** Whether pages are read by `next_cursor`, which knows all partitions, oldest first. */
 const hasCursor = ({ order, partition }: PageQuery): boolean => order === 'asc' && partition === undefined
 /** Nothing would lead to the records that such a page has no room for: the next number begins behind them. */
-const mustBeWhole = (query: PageQuery): boolean => query.page !== undefined || !hasCursor(query)
+const mustBeWhole = (query: PageQuery): boolean => query.cursor === undefined && (query.page !== undefined || !hasCursor(query))
 /** Oldest first, ties by partition and offset, so that a page is always in the same order. */
 const byTime = (a: ReadRecord, b: ReadRecord): number => a.timestamp - b.timestamp || a.partition - b.partition || a.offset - b.offset
 

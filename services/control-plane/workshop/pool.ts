@@ -3,7 +3,7 @@
  * compute and jobs that wait for a server have places of their own. An account has at most two of either, and never all; its further jobs
  * wait for a while.
  */
-import { unavailable } from '../service-error.ts'
+import { tooManyAtOnce, unavailable } from '../service-error.ts'
 import type { WorkshopProcess } from './process.ts'
 import { createTurnsByAccount, type Waiting } from './turns-by-account.ts'
 
@@ -12,8 +12,8 @@ export type Kind = 'computes' | 'waits'
 
 export type Pool = {
   /**
-   * A process for the account's next job. Throws ServiceError `unavailable` when the account has too many jobs, or all processes are busy
-   * for too long. Rejects with the signal's reason once it is aborted.
+   * A process for the account's next job. Throws ServiceError `rate_limit_exceeded` when the account has too many jobs, and `unavailable`
+   * when all processes are busy for too long. Rejects with the signal's reason once it is aborted.
    */
   acquire(accountId: string, kind: Kind, signal?: AbortSignal): Promise<WorkshopProcess>
   /** The job is done. A process that is not good any more is replaced. */
@@ -24,8 +24,8 @@ export type Pool = {
 const PER_ACCOUNT_MAX = 2
 /** A burst of uploads. How much memory those that wait may take is bounded where bodies are read (`read-body.ts`). */
 const WAITING_PER_ACCOUNT_MAX = 64
-/** The clients give a request up after 30 s, of which the job takes some. */
-const WAIT_MAX_MS = 20_000
+/** A request may need several processes, one after the other, and its client gives it up after 30 s. */
+const WAIT_MAX_MS = 10_000
 const IDLE_MAX_MS = 30_000
 const JOBS_MAX = 100
 /** A process that has grown this far is replaced after its job. */
@@ -140,9 +140,10 @@ export function openPool(count: number, start: () => WorkshopProcess): Pool {
       const child = waiting[kind].countOf(accountId) < WAITING_PER_ACCOUNT_MAX ? await turn(accountId, kind, signal) : undefined
       if (child) return child
       signal?.throwIfAborted()
-      throw unavailable(
-        isFull(accountId, kind) ? 'a process for one more upload, check or preview of the account' : 'a process for the request',
-      )
+      // Clients repeat a 429 whatever the request: nothing has been done.
+      throw isFull(accountId, kind)
+        ? tooManyAtOnce('the account has too many uploads, checks and previews')
+        : unavailable('a process for the request')
     },
     release(child, isGood) {
       const place = places.get(child)

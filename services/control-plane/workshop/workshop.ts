@@ -22,7 +22,7 @@ export type JobWithBinaries = Job & { binaries?: readonly (() => Promise<Uint8Ar
 export type Workshop = {
   /**
    * Does the job for the account. A missed deadline and a process that ended give `refused` with the reason. Throws ServiceError
-   * `unavailable` when the account has too many jobs, or all processes, or the machine, are busy for too long.
+   * `rate_limit_exceeded` when the account has too many jobs, and `unavailable` when all processes, or the machine, are busy for too long.
    */
   run(accountId: string, job: JobWithBinaries, deadlines: Deadlines, onProgress?: (progress: Progress) => void): Promise<Answer>
   /** The same workshop for one request: once the signal is aborted its jobs end, and reject with the signal's reason. */

@@ -30,6 +30,7 @@ import { cancelJob } from '../../jobs/jobs.ts'
 import { getPipeline, lockOwnPipeline } from '../get-pipeline.ts'
 import { readOffsets } from '../operate/operate.ts'
 import { operation } from '../operation.ts'
+import { withDeadline } from '../../with-deadline.ts'
 
 const showItem = ({ id, name, description, status, status_reason, revision, created_at, updated_at }: ListedPipeline) => ({
   id,
@@ -148,7 +149,7 @@ export const deletePipelineOperation = operation(deletePipelineContract, async (
   for (const deadline = Date.now() + DRAIN_WAIT_MS; Date.now() < deadline && !(await isDrained(deps.db, row, hadTasks));)
     await new Promise((resolve) => setTimeout(resolve, 100))
   if (!(await isDrained(deps.db, row, hadTasks))) return { status: 202, body: { pipeline_id: row.id, status: 'deleting' as const } }
-  const isGone = await takeDownPipeline(deps, row).then(
+  const isGone = await withDeadline(takeDownPipeline(deps, row), 'removing the pipeline').then(
     () => true,
     (error: unknown) => {
       deps.log.warn({ id: row.id, reason: reasonOf(error) }, 'a pipeline will be removed later')
