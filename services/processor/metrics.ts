@@ -11,7 +11,8 @@ type Config = { name: string; help: string; labelNames: string[]; registers: Reg
 
 /** Makes metrics whose values are collected anew at each scrape; values with the same labels add up. */
 const metricsIn =
-  (registry: Registry, make: (config: Config) => unknown) => (name: string, help: string, labelNames: string[], collect: Collect) =>
+  (registry: Registry, make: (config: Config) => unknown, isValid: (value: number) => boolean = () => true) =>
+  (name: string, help: string, labelNames: string[], collect: Collect) =>
     make({
       name,
       help,
@@ -19,11 +20,19 @@ const metricsIn =
       registers: [registry],
       collect() {
         this.reset()
-        collect((labels, value) => this.inc(labels, value))
+        collect((labels, value) => {
+          if (isValid(value)) this.inc(labels, value)
+        })
       },
     })
 const gaugesIn = (registry: Registry) => metricsIn(registry, (config) => new Gauge(config))
-const countersIn = (registry: Registry) => metricsIn(registry, (config) => new Counter(config))
+/** Runners report the counts: a negative one would make its counter throw, and with it the metrics of all accounts. */
+const countersIn = (registry: Registry) =>
+  metricsIn(
+    registry,
+    (config) => new Counter(config),
+    (value) => value >= 0,
+  )
 
 /** The reports of tasks, each with the id of its pipeline or job. */
 const byRun = (observed: () => ObservedTask[]) => observed().map((report) => ({ ...report, pipeline: runOfReport(report) }))

@@ -32,6 +32,8 @@ export type LinesOptions<In> = {
 const NEW_LINE = 0x0a
 /** What may wait for the other side to read it, unless it is known to read. */
 const UNREAD_BYTES_MAX = 256 << 20
+/** It says that it lives, and may still not read. */
+const READING_UNREAD_BYTES_MAX = 4 * UNREAD_BYTES_MAX
 
 /** Reads and writes lines on the pipe until it closes. */
 export function openLines<In, Out>(options: LinesOptions<In>): Lines<Out> {
@@ -92,7 +94,8 @@ export function openLines<In, Out>(options: LinesOptions<In>): Lines<Out> {
     send(value) {
       if (closed || !pipe.writable) return
       pipe.write(`${JSON.stringify(value)}\n`)
-      if (pipe.writableLength > UNREAD_BYTES_MAX && isReading?.() !== true) giveUp('it does not read what it is sent')
+      const most = isReading?.() === true ? READING_UNREAD_BYTES_MAX : UNREAD_BYTES_MAX
+      if (pipe.writableLength > most) giveUp('it does not read what it is sent')
     },
     flushed: () => new Promise((resolve) => (closed || !pipe.writable ? resolve() : pipe.write('', () => resolve()))),
     close,

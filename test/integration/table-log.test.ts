@@ -69,6 +69,18 @@ describe('the log of a table', () => {
     }
   })
 
+  it('has the changes of a partitioned table, whose partitions it names', async () => {
+    const table = unique('log').replaceAll('-', '_').toLowerCase()
+    await warehouse.query(`CREATE TABLE ${table} (id int PRIMARY KEY, n int) PARTITION BY RANGE (id)`)
+    await warehouse.query(`CREATE TABLE ${table}_1 PARTITION OF ${table} FOR VALUES FROM (0) TO (100)`)
+    await warehouse.query(`INSERT INTO ${table} VALUES (1, 10)`)
+    const { rows, until } = await opened({ table })
+    await until(1)
+    await warehouse.query(`UPDATE ${table} SET n = 11`)
+    await until(2)
+    expect(rows.map(({ value }) => value)).toEqual(['{"id":1,"n":10}', '{"id":1,"n":11}'])
+  })
+
   it('ends the source when the replica identity loses the primary key meanwhile: a deletion would be lost', async () => {
     const table = await made('id int PRIMARY KEY, other int NOT NULL UNIQUE')
     await warehouse.query(`INSERT INTO ${table} VALUES (1, 10)`)

@@ -98,4 +98,14 @@ describe('a patch', () => {
     expect(await write(config, [{ id: 1, at: 'later' }])).toEqual({ kind: 'delivered' })
     expect((await all(table))[0]).toMatchObject({ raw, at: 'later', n: 2 })
   })
+
+  it('takes defaults of another type than their columns, and bytes in the form of Postgres', async () => {
+    const table = await made(
+      `id int PRIMARY KEY, uid text DEFAULT gen_random_uuid(), at text DEFAULT now(), doc json DEFAULT '{}'::jsonb, code char(3) DEFAULT 'abc', raw bytea`,
+    )
+    const config = { table, mode: 'merge-patch', key: ['id'] }
+    expect(await write(config, [{ id: 1, raw: '\\x6869' }])).toEqual({ kind: 'delivered' })
+    const text = expect.stringMatching(/.{10}/)
+    expect(await all(table)).toEqual([{ id: 1, uid: text, at: text, doc: {}, code: 'abc', raw: Buffer.from('hi') }])
+  })
 })

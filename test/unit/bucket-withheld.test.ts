@@ -72,3 +72,15 @@ it.each(['AccessDenied', 'InvalidAccessKeyId', 'SignatureDoesNotMatch'])(
     await store.close()
   },
 )
+
+it('a key that may read none of them for a while makes no dead letters either', async () => {
+  const objects: Record<string, string | { code: string }> = { 'a.ndjson': '{"n":1}\n\n' }
+  const store = await openStore(objects)
+  expect(await store.read()).toEqual(['{"n":1}'])
+  objects['a.ndjson'] = { code: 'AccessDenied' }
+  objects['b.ndjson'] = { code: 'AccessDenied' }
+  await expect(store.read()).rejects.toThrow()
+  objects['a.ndjson'] = '{"n":2}\n\n'
+  expect((await store.read()).sort()).toEqual(['b.ndjson', '{"n":2}'])
+  await store.close()
+})

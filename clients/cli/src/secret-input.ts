@@ -6,6 +6,9 @@ import { Interrupted } from './outcome.ts'
 
 type Raw = (isRaw: boolean) => unknown
 
+/** What arrows and other such keys send (ECMA-48, section 5.4). */
+const CONTROL_SEQUENCE = new RegExp(`${String.fromCharCode(27)}(?:\\[[0-?]*[ -/]*[@-~]|O.)`, 'g')
+
 /** What is typed until Ctrl-D, or until Enter where it is one line. Rejects with Interrupted for Ctrl-C. */
 function typed({ stdin, signal }: Io, raw: Raw, isOneLine: boolean): Promise<string> {
   const decoder = new StringDecoder('utf8')
@@ -22,7 +25,8 @@ function typed({ stdin, signal }: Io, raw: Raw, isOneLine: boolean): Promise<str
     const onEnd = (): void => end()
     const onAbort = (): void => end(new Interrupted())
     function onKeys(keys: Buffer | string): void {
-      for (const key of typeof keys === 'string' ? keys : decoder.write(keys)) {
+      const given = typeof keys === 'string' ? keys : decoder.write(keys)
+      for (const key of given.replaceAll(CONTROL_SEQUENCE, '')) {
         const isEnter = key === '\r' || key === '\n'
         if (key === '\u0003') return onAbort()
         if (key === '\u0004' || (isEnter && isOneLine)) return end()

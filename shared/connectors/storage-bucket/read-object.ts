@@ -71,8 +71,17 @@ export type ReadObject = (
 
 /** How the store's objects are read with this config. */
 export function createObjectReader(store: ObjectStore, config: BucketSourceConfig, context: Pick<ConnectorContext, 'log'>): ReadObject {
-  /** Whether the store has given an object out: a key that may read none must not make dead letters of all. */
-  let mayRead = false
+  /** The last object that the store gave out. */
+  let witness: ObjectInfo | undefined
+  /** Whether others can be read now: a key that may read none, also for a while, must not make dead letters of all. */
+  const mayReadOthers = async (signal: AbortSignal): Promise<boolean> => {
+    if (!witness) return false
+    const read = store.read(witness, 0, signal).then((body) => body.destroy())
+    return read.then(
+      () => true,
+      () => false,
+    )
+  }
 
   /** The object's decompressed bytes from the position on. */
   async function openObject(object: ObjectInfo, from: Position, signal: AbortSignal): Promise<Readable> {
@@ -80,7 +89,7 @@ export function createObjectReader(store: ObjectStore, config: BucketSourceConfi
     const isPlain = compression === 'none'
     const readable = await store.read(object, isPlain ? from.b : 0, signal)
     // Nothing is asked of the store for an empty object.
-    mayRead ||= object.size > 0
+    if (object.size > 0) witness = object
     const skipping = isPlain || from.b === 0 ? [] : [skip(from.b)]
     return chained(readable, [...decompressorOf(compression), ...skipping])
   }
@@ -126,7 +135,7 @@ export function createObjectReader(store: ObjectStore, config: BucketSourceConfi
         return 'later'
       }
       const isWithheld = error instanceof ObjectWithheld
-      if (isWithheld && error.isForbidden && !mayRead) return error
+      if (isWithheld && error.isForbidden && !(await mayReadOthers(signal))) return signal.aborted ? 'later' : error
       if (!isWithheld && !(error instanceof ObjectMalformed) && !isCorrupt(error)) throw error
       const message =
         isWithheld || error instanceof ObjectMalformed ? error.message : `the object ${object.key} is corrupt: ${(error as Error).message}`

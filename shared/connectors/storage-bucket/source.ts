@@ -93,6 +93,8 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
           for (; !step.done; step = await reading.next()) yield take(step.value)
           if (signal.aborted) return
           if (step.value !== 'read') {
+            // Its place must not be lost: what is before it is committed.
+            if (step.value !== 'later' && object === half) throw step.value
             isWhole = false
             if (step.value !== 'later') withheld = step.value
             yield take(nowhere())

@@ -5,6 +5,7 @@ import { z } from 'zod'
 import type { SourceRead } from '../source.ts'
 import { createChangeHeaders, type ChangeHeaders } from './change-headers.ts'
 import { rowToJson, type SourceColumn } from './column-json.ts'
+import type { NamedTable } from './table-shape.ts'
 import { lsnText, type Change, type Relation, type Tuple } from './pgoutput.ts'
 
 /**
@@ -23,7 +24,7 @@ type Update = Change & { kind: 'update'; isFilled?: boolean }
 type FindRow = (columns: SourceColumn[], values: string[]) => Promise<Tuple | undefined>
 
 /** `named`: the table whose changes are followed. `from`: the committed position; changes of its transaction that are in it are skipped. */
-export function createChangeCollector(named: Pick<Relation, 'schema' | 'name'>, key: readonly string[], from: Position, findRow: FindRow) {
+export function createChangeCollector(named: NamedTable, key: readonly string[], from: Position, findRow: FindRow) {
   const table = `${named.schema}.${named.name}`
   let checked: Relation | undefined
   const builder = createBlockBuilder(BLOCK_BYTES)
@@ -72,8 +73,9 @@ export function createChangeCollector(named: Pick<Relation, 'schema' | 'name'>, 
     else addChange(builder, change, key, headers)
   }
 
-  /** The publication goes with the table, not with its name. */
+  /** The publication goes with the table, not with its name; of a partitioned table, it is looked at now and then (`assertPublished`). */
   function assertSameTable(relation: Relation): void {
+    if (named.isPartitioned) return
     if (relation.schema !== named.schema || relation.name !== named.name)
       throw new ConfigRefused(
         `the table ${table} was renamed to ${relation.schema}.${relation.name}, whose changes are not those of ${table}; recreate the pipeline`,

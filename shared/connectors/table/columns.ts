@@ -77,8 +77,9 @@ export const identityDefault = (table: string, column: string): string =>
 
 /** Returns the table's columns in their order, without generated ones; undefined if there is no such table. */
 export async function columnsOf(client: ClientBase, table: string, knowsDefaults: boolean): Promise<TableColumns | undefined> {
-  const { rows } = await client.query<{ name: string; type: string; identity: string; set_by: string | null }>(
-    `SELECT a.attname AS name, t.typname AS type, a.attidentity AS identity, pg_get_expr(d.adbin, d.adrelid) AS set_by
+  const { rows } = await client.query<{ name: string; type: string; sql_type: string; identity: string; set_by: string | null }>(
+    `SELECT a.attname AS name, t.typname AS type, format_type(a.atttypid, -1) AS sql_type, a.attidentity AS identity,
+       pg_get_expr(d.adbin, d.adrelid) AS set_by
      FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
      WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' AND a.attidentity <> 'a'
      ORDER BY a.attnum`,
@@ -86,9 +87,10 @@ export async function columnsOf(client: ClientBase, table: string, knowsDefaults
   )
   if (rows.length === 0) return undefined
   const defaults: Record<string, string> = {}
-  for (const { name, identity, set_by } of rows) {
+  for (const { name, sql_type, identity, set_by } of rows) {
     const text = identity === '' ? set_by : identityDefault(table, name)
-    if (text !== null) defaults[name] = text
+    // An expression may have another type than its column, into which Postgres turns it when it assigns it.
+    if (text !== null) defaults[name] = `CAST(${text} AS ${sql_type})`
   }
   const columns = rows.map(({ name, type }): CopyColumn => ({
     name,

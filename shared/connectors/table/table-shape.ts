@@ -8,8 +8,8 @@ import type { Tuple } from './pgoutput.ts'
 /** `types`: SQL types by column name, as a cast needs them. */
 export type TableShape = { columns: SourceColumn[]; key: string[]; types: Map<string, string> }
 
-/** The table that a name means now. */
-export type NamedTable = { schema: string; name: string }
+/** The table that a name means now. `isPartitioned`: its rows are in other tables, which the log names. */
+export type NamedTable = { schema: string; name: string; isPartitioned: boolean }
 /** `named`: what the log calls the table. `refusal`: why its changes can't be followed; undefined where they can. */
 export type LoggedShape = TableShape & { named: NamedTable; refusal: string | undefined }
 
@@ -41,7 +41,7 @@ export async function readColumns(client: pg.Client, table: string): Promise<Tab
 export async function readLoggedColumns(client: pg.Client, table: string): Promise<LoggedShape> {
   const shape = await readColumns(client, table)
   const { rows } = await client.query<NamedTable & { identity: string; is_key: boolean; generated: string[] }>(
-    `SELECT n.nspname AS schema, c.relname AS name, c.relreplident AS identity,
+    `SELECT n.nspname AS schema, c.relname AS name, c.relkind = 'p' AS "isPartitioned", c.relreplident AS identity,
        coalesce((SELECT i.indisreplident FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary), false) AS is_key,
        ARRAY(SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attgenerated <> '') AS generated
      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass($1)`,

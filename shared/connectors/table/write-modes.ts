@@ -171,7 +171,8 @@ function withBytes({ columns }: WriteTarget, record: string): string {
     .filter(({ kind }) => kind === 'bytes')
     .map(({ name }) => {
       const member = escapeLiteral(name)
-      return ` || CASE WHEN jsonb_typeof(${record} -> ${member}) = 'string'
+      // Postgres' own form of bytes is taken as it is: base64 has no backslash.
+      return ` || CASE WHEN jsonb_typeof(${record} -> ${member}) = 'string' AND left(${record} ->> ${member}, 2) <> '\\x'
         THEN jsonb_build_object(${member}, '\\x' || encode(decode(${record} ->> ${member}, 'base64'), 'hex')) ELSE '{}' END`
     })
   return parts.length === 0 ? record : `CASE WHEN jsonb_typeof(${record}) = 'object' THEN ${record}${parts.join('')} ELSE ${record} END`

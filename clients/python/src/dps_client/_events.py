@@ -47,7 +47,8 @@ def listen(transport: Transport, path: str, query: Mapping[str, Any], last_event
         except ApiError as error:
             if is_opened and error.status == 404:
                 return
-            if error.status != 429 and error.status < 500:
+            is_of_another = is_opened and error.status < 300
+            if error.status != 429 and error.status < 500 and not is_of_another:
                 raise
             if not is_opened and failures >= transport.retries_max:
                 raise

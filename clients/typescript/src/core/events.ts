@@ -21,6 +21,8 @@ const SILENT_MAX_MS = 60_000
 
 const isPassing = (error: unknown): boolean =>
   error instanceof ConnectionError || (error instanceof ApiError && (error.status === 429 || error.status >= 500))
+/** Another server answers in place of the service, as one may while the service is deployed. */
+const isOfAnother = (error: unknown): boolean => error instanceof ApiError && error.status < 300
 
 /**
  * Events until the service says that there is nothing to listen to any more, or a signal aborts. Throws ApiError for a request that is
@@ -50,7 +52,7 @@ export async function* listen<Events>(
         if (signal.aborted) return
         // The resource that the client listens to is gone.
         if (isOpened && error instanceof ApiError && error.status === 404) return
-        if (!isPassing(error) || (!isOpened && failures >= transport.retriesMax)) throw error
+        if (isOpened ? !isPassing(error) && !isOfAnother(error) : !isPassing(error) || failures >= transport.retriesMax) throw error
         lost = error
       }
       if (signal.aborted) return

@@ -153,7 +153,7 @@ export function CodeEditor({
   // Text that comes from elsewhere, such as an earlier version's. At once, while nothing that was typed is newer than `value`.
   useLayoutEffect(() => {
     const editor = view.current
-    if (editor && editor.state.doc.toString() !== value)
+    if (editor && editor.state.doc.toString() !== value.replaceAll('\r\n', '\n'))
       editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } })
   }, [value])
 
