@@ -28,7 +28,7 @@ export function createBodyReader() {
   const few = { ordinary: createFewAtOnce({ atOnce: 32, waitingMax: 256 }), large: createFewAtOnce({ atOnce: 2 }) }
   const held = new Map<string, number>()
   return {
-    /** `work` with the body that was read. Throws ServiceError `rate_limit_exceeded` when too many requests of the account have large ones. */
+    /** `work` with the body that was read. Throws ServiceError `rate_limit_exceeded` when the account has too many large ones. */
     async holding<T>(ctx: Context, accountId: string, work: () => Promise<T>): Promise<T> {
       const { rawBody } = ctx.request
       if (typeof rawBody !== 'string' || rawBody.length <= LIMITS.body_bytes_max) return work()
