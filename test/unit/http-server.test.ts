@@ -130,7 +130,7 @@ describe('a large answer', () => {
   const ask = (path: string) => `GET /${path} HTTP/1.1\r\nHost: x\r\n\r\n`
 
   it('that is not read ends its connection, and no longer counts', async () => {
-    await serve(40 * MIB, limitMs(3000))
+    await serve(40 * MIB, limitMs(1500))
     for (let index = 0; index < 2; index++) (await open(false)).socket.write(ask('r16'))
     const reader = await open()
     await until(() => {
@@ -150,7 +150,7 @@ describe('a large answer', () => {
   })
 
   it('is whole at a client that reads slowly, and its connection may be used again', async () => {
-    const withoutProgressMs = limitMs(2000)
+    const withoutProgressMs = limitMs(1000)
     const bytesPerMs = (16 * MIB) / (4 * withoutProgressMs)
     await serve(40 * MIB, withoutProgressMs)
     const slow = await open()
