@@ -151,7 +151,9 @@ describe.skipIf(!hasBrowser)('a group of dead letters', () => {
       await page.getByText('1 of them could not be tried: too busy').waitFor()
       expect(await page.getByText('no longer in the source').count()).toBe(0)
       // What is written stays when the records leave the list.
-      await page.route('**/v1/pipelines/*/dead-letters?*', (route) => route.fulfill({ json: { dead_letters: [], total: 0, page: 1, page_size: 20 } }))
+      await page.route('**/v1/pipelines/*/dead-letters?*', (route) =>
+        route.fulfill({ json: { dead_letters: [], total: 0, page: 1, page_size: 20 } }),
+      )
       await page.getByText('None of this group is pending any more.').waitFor()
       expect(await config.inputValue()).toBe('{"filter": "value.count == 1"}')
       // What is written there would be lost.
