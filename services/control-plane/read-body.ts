@@ -6,7 +6,7 @@ import { NDJSON } from '../../shared/api/stream-records.ts'
 import { INVALID_REQUEST_STATUSES } from '../../shared/errors/codes.ts'
 import { jsonDepth } from '../../shared/model/json-text.ts'
 import { LIMITS } from '../../shared/model/limits.ts'
-import { ServiceError, tooManyAtOnce } from './service-error.ts'
+import { ServiceError } from './service-error.ts'
 import { assertUtf8, parseElements, parseLines, type RawRecords } from './stream-data/raw-records.ts'
 import { createFewAtOnce } from './middleware/few-at-once.ts'
 import { parseJsonBody } from './middleware/json-body.ts'
@@ -26,22 +26,13 @@ const HELD_MAX = 16
 /** Reads bodies of accounts: what a client sends slowly, or never to its end, stays in memory meanwhile. */
 export function createBodyReader() {
   const few = { ordinary: createFewAtOnce({ atOnce: 32, waitingMax: 256 }), large: createFewAtOnce({ atOnce: 2 }) }
-  const held = new Map<string, number>()
+  const held = createFewAtOnce({ atOnce: HELD_MAX, waitingMax: 0 })
   return {
     /** `work` with the body that was read. Throws ServiceError `rate_limit_exceeded` when the account has too many large ones. */
-    async holding<T>(ctx: Context, accountId: string, work: () => Promise<T>): Promise<T> {
+    holding<T>(ctx: Context, accountId: string, work: () => Promise<T>): Promise<T> {
       const { rawBody } = ctx.request
-      if (typeof rawBody !== 'string' || rawBody.length <= LIMITS.body_bytes_max) return work()
-      const count = held.get(accountId) ?? 0
-      if (count >= HELD_MAX) throw tooManyAtOnce('the account has too many requests with large bodies')
-      held.set(accountId, count + 1)
-      try {
-        return await work()
-      } finally {
-        const left = held.get(accountId)! - 1
-        if (left > 0) held.set(accountId, left)
-        else held.delete(accountId)
-      }
+      const isLarge = typeof rawBody === 'string' && rawBody.length > LIMITS.body_bytes_max
+      return isLarge ? held.during(accountId, work) : work()
     },
     /** As `readBody`. Throws ServiceError `rate_limit_exceeded` when too many of the account's bodies are being received. */
     read(ctx: Context, contract: Contract, accountId: string): Promise<RawRecords | undefined> {

@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { createStream } from '../harness/pipelines.ts'
-import { limitMs } from '../harness/machine-speed.ts'
+import { limitFromNow } from '../harness/machine-speed.ts'
 
 let client: Client
 let neighbour: Client
@@ -27,10 +27,10 @@ async function besides<T>(work: () => Promise<T>): Promise<T> {
       await new Promise((resolve) => setTimeout(resolve, BETWEEN_MS))
     }
   })()
-  const before = limitMs(WAIT_MAX_MS)
+  const limit = limitFromNow(WAIT_MAX_MS)
   const answer = await work().finally(() => (isDone = true))
   await asking
-  expect(Math.max(...waits)).toBeLessThan(Math.max(before, limitMs(WAIT_MAX_MS)))
+  expect(Math.max(...waits)).toBeLessThan(limit())
   return answer
 }
 

@@ -23,7 +23,7 @@ const isBlank = (byte: number): boolean => byte === 0x20 || byte === 0x09 || byt
 
 export const bytesOf = ({ bytes, spans }: PushedRecords, index: number): Buffer => bytes.subarray(spans[2 * index], spans[2 * index + 1])
 
-/** Throws 400 for bytes that are no text. */
+/** Throws 400 when the body is not UTF-8. */
 export function assertUtf8(bytes: Buffer): void {
   if (!isUtf8(bytes)) throw invalidRequest([{ path: '', message: 'the body is not UTF-8' }])
 }
