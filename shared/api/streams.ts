@@ -55,13 +55,17 @@ type StreamMembers = {
   schema?: Record<string, string> | undefined
   schema_id?: number | undefined
   topic?: string | undefined
+  message?: string | undefined
   key?: string | undefined
   partitions?: number | undefined
   retention_ms?: number | undefined
   compatibility?: string | undefined
 }
 /** What members of a new stream exclude or need each other. */
-export function refineStream({ format = 'json', schema, schema_id, topic, key, ...own }: StreamMembers, context: z.RefinementCtx): void {
+export function refineStream(
+  { format = 'json', schema, schema_id, topic, message, key, ...own }: StreamMembers,
+  context: z.RefinementCtx,
+): void {
   const refuse = (name: string, message: string) => context.addIssue({ code: 'custom', path: [name], message })
   if (topic !== undefined) {
     if (schema !== undefined) refuse('schema', 'must not be given with a topic: its schemas are in the registry')
@@ -69,6 +73,7 @@ export function refineStream({ format = 'json', schema, schema_id, topic, key, .
       if (own[name] !== undefined) refuse(name, 'must not be given with a topic: an existing topic keeps its own')
   } else if (schema !== undefined && schema_id !== undefined) refuse('schema_id', 'must not be combined with schema')
   else if (schema === undefined && schema_id === undefined) refuse('schema', 'is required')
+  if (message !== undefined && schema !== undefined) refuse('message', 'must not be combined with schema')
   if (!schema) return
   for (const name of unfitFields(format, schema))
     context.addIssue({ code: 'custom', path: ['schema', name], message: `the type ${schema[name]} has no form in ${format}` })
@@ -107,6 +112,12 @@ export const StreamRequest = z
       .meta({ id: 'StreamFormat' })
       .optional()
       .describe('json by default; with `schema_id`, the format of that schema'),
+    message: z
+      .string()
+      .regex(/^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$/, 'must be the name of a message, without the package')
+      .max(LIMITS.name_characters_max)
+      .optional()
+      .describe('Of a Protobuf schema of the registry: the message that the records are, as `Order` or `Order.Item`; the first by default'),
     key: z.string().optional(),
   })
   .superRefine(refineStream)
@@ -135,6 +146,7 @@ export const Stream = StreamItem.extend({
   compatibility: z.string(),
   format: z.string(),
   key: z.string().nullable(),
+  message: z.string().nullable().describe('The message of its Protobuf schema that it was created with'),
   /** The topic existed before the stream. */
   is_adopted: z.boolean(),
 }).meta({ id: 'Stream' })

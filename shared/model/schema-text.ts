@@ -3,9 +3,13 @@ import { z } from 'zod'
 import { formatTextOf, type StreamFormat } from './stream-formats.ts'
 import { jsonSchemaOf } from './stream-schema.ts'
 
-/** A schema's text and its references, each of which comes before those that need it. */
+/**
+ * A schema's text and its references, each of which comes before those that need it. `message`: of a Protobuf schema, the message that the
+ * stream's own records are, by its name without the package; the first one when absent.
+ */
 export const SchemaText = z.object({
   text: z.string(),
+  message: z.string().optional(),
   references: z.array(z.object({ name: z.string(), subject: z.string(), version: z.number().int(), text: z.string() })),
 })
 /** A validated schema text. */

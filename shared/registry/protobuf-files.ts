@@ -5,6 +5,7 @@
 import { createRequire } from 'node:module'
 import type { NamespaceBase, Root, Type } from 'protobufjs'
 import type { SchemaText } from '../model/schema-text.ts'
+import { listMessages, type ListedMessage } from './protobuf-messages.ts'
 
 /** The protobufjs library. */
 export type Protobuf = typeof import('protobufjs')
@@ -13,19 +14,17 @@ const load = createRequire(import.meta.url)
 /** Does not match a schema's text, which has spaces and braces. */
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 
-type File = { package?: string; imports: string[]; types: string[] }
+type File = { imports: string[]; messages: ListedMessage[] }
 
 /**
- * Returns the first message of the schema, with everything it refers to resolved. Throws an Error when there is no message, or a reference
+ * Returns the messages of the schema's own file, with everything they refer to resolved. Throws an Error when there is none, or a reference
  * is unknown.
  */
-export function firstTypeOf(protobuf: Protobuf, text: string, references: SchemaText['references']): Type {
-  const [root, { package: name, imports, types }] = BASE64.test(text.trim())
+export function messagesOf(protobuf: Protobuf, text: string, references: SchemaText['references']): ListedMessage[] {
+  const [root, { imports, messages }] = BASE64.test(text.trim())
     ? fromDescriptors(protobuf, [...references.map((reference) => reference.text), text])
     : fromTexts(protobuf, text, references)
-  const space = name === undefined ? root : (root.lookup(name) as NamespaceBase)
-  const found = types.map((each) => space.get(each)).find((each): each is Type => each instanceof protobuf.Type)
-  if (!found) throw new Error('the schema has no message')
+  if (messages.length === 0) throw new Error('the schema has no message')
   // Google's own types are part of the library.
   for (const each of new Set(imports)) {
     const common = protobuf.common.get(each)
@@ -33,8 +32,13 @@ export function firstTypeOf(protobuf: Protobuf, text: string, references: Schema
   }
   addOptions(protobuf, root)
   root.resolveAll()
-  return found
+  return messages
 }
+
+const messageTest =
+  (protobuf: Protobuf) =>
+  (member: object): member is Type =>
+    member instanceof protobuf.Type
 
 const OPTIONS = ['File', 'Message', 'Field', 'Oneof', 'Enum', 'EnumValue', 'ExtensionRange', 'Service', 'Method']
 
@@ -49,13 +53,15 @@ function fromTexts(protobuf: Protobuf, text: string, references: SchemaText['ref
   const root = new protobuf.Root()
   const main = protobuf.parse(text, root, { keepCase: true })
   const space = main.package === undefined ? root : (root.lookup(main.package) as NamespaceBase)
-  const types = space.nestedArray.map(({ name }) => name)
+  // Before the other files, which may be of the same package.
+  const messages = listMessages(space, messageTest(protobuf))
   const imports = [...(main.imports ?? [])]
   for (const reference of references) imports.push(...(protobuf.parse(reference.text, root, { keepCase: true }).imports ?? []))
-  return [root, { ...(main.package === undefined ? {} : { package: main.package }), imports, types }]
+  return [root, { imports, messages }]
 }
 
-type Descriptor = { package?: string; dependency?: string[]; messageType?: { name: string }[] }
+type DescribedMessage = { name: string; nestedType?: DescribedMessage[] }
+type Descriptor = { package?: string; dependency?: string[]; messageType?: DescribedMessage[] }
 
 /** What the descriptor extension adds to protobufjs. */
 type DescribedRoot = {
@@ -108,12 +114,12 @@ function fromDescriptors(protobuf: Protobuf, texts: string[]): [Root, File] {
   const { Root } = protobuf as unknown as { Root: DescribedRoot }
   const root = Root.fromDescriptor({ file: [...commonDescriptors(protobuf, files), ...files] })
   restoreMaps(protobuf, root)
-  return [
-    root,
-    {
-      ...(own.package === undefined || own.package === '' ? {} : { package: own.package }),
-      imports: [],
-      types: (own.messageType ?? []).map(({ name }) => name),
-    },
-  ]
+  const space = own.package === undefined || own.package === '' ? root : (root.lookup(own.package) as NamespaceBase)
+  const isMessage = messageTest(protobuf)
+  const listed = (within: NamespaceBase, described: DescribedMessage[] = []): ListedMessage[] =>
+    described.map(({ name, nestedType }) => {
+      const type = within.get(name)
+      return type && isMessage(type) ? { name, type, nested: listed(type, nestedType) } : { name, type: undefined, nested: [] }
+    })
+  return [root, { imports: [], messages: listed(space, own.messageType) }]
 }

@@ -1,6 +1,7 @@
 /**
- * Protobuf values as JSON and back, by protobufjs: values of the schema's first message. In JSON, bytes are base64, enums names, 64-bit
- * integers numbers with all their digits, times (google.protobuf.Timestamp) RFC 3339.
+ * Protobuf values as JSON and back, by protobufjs. A value is read as the message of the schema that it says it is of; what is written is
+ * of the stream's own message. In JSON, bytes are base64, enums names, 64-bit integers numbers with all their digits, times
+ * (google.protobuf.Timestamp) RFC 3339.
  */
 import { createRequire } from 'node:module'
 import type { Field, Type } from 'protobufjs'
@@ -8,49 +9,51 @@ import type { SchemaText } from '../model/schema-text.ts'
 import { assertWellFormed, exactDouble, exactInteger, parseExactly } from '../model/exact-json.ts'
 import type { Codec } from './codecs.ts'
 import { createJsonBudget, type JsonBudget } from './expansion.ts'
-import { firstTypeOf, type Protobuf } from './protobuf-files.ts'
+import { messagesOf, type Protobuf } from './protobuf-files.ts'
+import { messageAt, messageNamed, readMessageIndex, writeMessageIndex, type ListedMessage } from './protobuf-messages.ts'
 import { enumOf, LONGS, membersOf, innerTypeOf, NANOS_PER_SECOND, TIMESTAMP } from './protobuf-write.ts'
 import { instantOf } from '../model/times.ts'
 
 // Loaded by the first stream that needs it, so that lanes of JSON streams start without it.
 const load = createRequire(import.meta.url)
 
-/** Message index of the first message of a file, written as a single zero. */
-const FIRST_MESSAGE = 0
-
-/** Returns the codec of the schema's first message. Throws an Error that says why the schema can't be used. */
-export function openProtobuf({ text, references }: SchemaText): Codec {
+/**
+ * Returns the codec of the schema. What it writes is of `message`, the name of a message without the package, or of the first message.
+ * Throws an Error that says why the schema can't be used.
+ */
+export function openProtobuf({ text, references, message: name }: SchemaText): Codec {
   const protobuf = load('protobufjs') as Protobuf
-  const type = firstTypeOf(protobuf, text, references)
-  const exact = messagesToShow(type)
+  const messages = messagesOf(protobuf, text, references)
+  const own = name === undefined ? { type: messageAt(messages, [0]), indices: [0] } : messageNamed(messages, name)
+  const { type } = own
   const budget = createJsonBudget()
-  assertKeysReadable(type, new Set())
+  const index = writeMessageIndex(own.indices)
+  const nested = messagesWithin(typesOf(messages))
+  const exact = messagesToShow(nested)
+  const unreadable = containers(nested, (each) => each.fieldsArray.some(hasLongKeys))
+  const assertReadable = (each: Type): void => {
+    if (unreadable.has(each)) throw new Error(`the message ${each.name} has a map with keys of 64 bits`)
+  }
+  assertReadable(type)
   return {
     fields: Object.fromEntries(type.fieldsArray.map((field) => [field.name, `${typeNameOf(field)}?`])),
     toJson(value) {
-      const message = type.decode(value.subarray(endOfIndex(value)))
+      const { indices, end } = readMessageIndex(value)
+      const of = messageAt(messages, indices)
+      assertReadable(of)
+      const message = of.decode(value.subarray(end))
       budget.begin(value.length)
-      assertBounded(type, message, budget)
-      const record = type.toObject(message, { longs: String, bytes: String, enums: String, defaults: true })
-      return JSON.stringify(exact.has(type) ? shown(type, record, message, exact) : record, asFinite)
+      assertBounded(of, message, budget)
+      const record = of.toObject(message, { longs: String, bytes: String, enums: String, defaults: true })
+      return JSON.stringify(exact.has(of) ? shown(of, record, message, exact) : record, asFinite)
     },
     fromJson(json) {
       const given = parseExactly(json)
       assertWellFormed(json, given)
       const members = membersOf(type, given, [])
-      return Buffer.concat([Buffer.from([FIRST_MESSAGE]), type.encode(type.fromObject(members)).finish()])
+      return Buffer.concat([index, type.encode(type.fromObject(members)).finish()])
     },
   }
-}
-
-/**
- * Where the message begins, after the path of its type: how many indices, and each of them, as zigzag varints (Confluent wire format). The
- * path of the first message is usually a single zero, and may be written in full. Throws for another message.
- */
-function endOfIndex(value: Uint8Array): number {
-  if (value[0] === FIRST_MESSAGE) return 1
-  if (value[0] === 2 && value[1] === FIRST_MESSAGE) return 2
-  throw new Error('the value is not of the first message of its schema')
 }
 
 /** What the members of a message take in JSON without their values, and the fields whose values count too. */
@@ -80,16 +83,45 @@ function assertBounded(type: Type, message: object, budget: JsonBudget): void {
   }
 }
 
-/** Throws for maps whose keys are 64-bit integers, which protobufjs reads as bytes. */
-function assertKeysReadable(type: Type, seen: Set<Type>): void {
-  if (seen.has(type)) return
-  seen.add(type)
-  for (const field of type.fieldsArray) {
-    const { keyType } = field as { keyType?: string }
-    if (keyType !== undefined && LONGS.has(keyType)) throw new Error(`the map "${field.name}" has keys of 64 bits`)
-    const inner = innerTypeOf(field)
-    if (inner) assertKeysReadable(inner, seen)
+/** Whether the field is a map whose keys are 64-bit integers, which protobufjs reads as bytes. */
+function hasLongKeys(field: Field): boolean {
+  const { keyType } = field as { keyType?: string }
+  return keyType !== undefined && LONGS.has(keyType)
+}
+
+const typesOf = (messages: readonly ListedMessage[]): Type[] =>
+  messages.flatMap(({ type, nested }) => [...(type ? [type] : []), ...typesOf(nested ?? [])])
+
+/** The messages reachable from these, including themselves, each with those that its own fields hold. */
+function messagesWithin(types: readonly Type[]): ReadonlyMap<Type, readonly Type[]> {
+  const nested = new Map<Type, Type[]>()
+  const open = [...types]
+  for (let type = open.pop(); type; type = open.pop()) {
+    if (nested.has(type)) continue
+    const below = type.fieldsArray.flatMap((field) => innerTypeOf(field) ?? [])
+    nested.set(type, below)
+    open.push(...below)
   }
+  return nested
+}
+
+/** The messages that are so themselves, and those that contain such a message at any depth. */
+function containers(nested: ReadonlyMap<Type, readonly Type[]>, isSo: (type: Type) => boolean): ReadonlySet<Type> {
+  const holders = new Map<Type, Type[]>()
+  for (const [type, below] of nested)
+    for (const inner of below) {
+      const known = holders.get(inner)
+      if (known) known.push(type)
+      else holders.set(inner, [type])
+    }
+  const found = new Set<Type>()
+  const open = [...nested.keys()].filter(isSo)
+  for (let type = open.pop(); type; type = open.pop()) {
+    if (found.has(type)) continue
+    found.add(type)
+    open.push(...(holders.get(type) ?? []))
+  }
+  return found
 }
 
 function asFinite(_name: string, member: unknown): unknown {
@@ -103,26 +135,9 @@ const isAbsentAsDefault = (field: Field): boolean => field.hasPresence && !field
 type ToShow = { field: Field; isLong: boolean; isAbsent: boolean; inner: Type | undefined }
 type Shown = ReadonlyMap<Type, readonly ToShow[]>
 
-/**
- * The messages reachable from the type, including itself, whose JSON differs from what protobufjs makes of them, with the fields at cause.
- */
-function messagesToShow(type: Type): Shown {
-  const nested = new Map<Type, Type[]>()
-  const visit = (each: Type): void => {
-    if (nested.has(each)) return
-    const below = each.fieldsArray.flatMap((field) => innerTypeOf(field) ?? [])
-    nested.set(each, below)
-    below.forEach(visit)
-  }
-  visit(type)
-  const found = new Set(
-    [...nested.keys()].filter((each) => each.fieldsArray.some((field) => LONGS.has(field.type) || isAbsentAsDefault(field))),
-  )
-  // A message that contains one of them is one of them too.
-  for (let size = -1; size !== found.size;) {
-    size = found.size
-    for (const [each, below] of nested) if (below.some((inner) => found.has(inner))) found.add(each)
-  }
+/** Those of the messages whose JSON differs from what protobufjs makes of them, with the fields at cause. */
+function messagesToShow(nested: ReadonlyMap<Type, readonly Type[]>): Shown {
+  const found = containers(nested, (each) => each.fieldsArray.some((field) => LONGS.has(field.type) || isAbsentAsDefault(field)))
   const toShow = (field: Field): ToShow => {
     const inner = innerTypeOf(field)
     return {

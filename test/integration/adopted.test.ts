@@ -336,6 +336,36 @@ describe('a stream whose schema is given by id', () => {
     await eventually('its topic is gone', async () => !(await admin.listTopics()).includes(made.topic))
   })
 
+  it('is of the Protobuf message that it names, and shows values of the others as what they are', async () => {
+    const topic = await newTopic(1)
+    const text = 'syntax = "proto3"; package shop; message Item { int32 n = 1; } message Order { int64 id = 1; repeated Item items = 2; }'
+    const schemaId = await register(`${topic}-value`, 'PROTOBUF', text)
+    // The index of the second message, then its field 1 as protobuf's own encoding has it: 300 is ac 02.
+    await producer.send({ topic, messages: [{ value: framed(schemaId, Buffer.from('0202' + '08ac02' + '12020807', 'hex')) }] })
+    const made = await adopted({ topic, message: 'Order', key: 'id' })
+    expect(made).toMatchObject({ message: 'Order', schema: { id: 'integer?', items: 'array<object>?' } })
+    await write(client, made.id, [{ id: 301, items: [] }])
+    expect(await readAll(client, made.id)).toEqual([
+      { id: 300, items: [{ n: 7 }] },
+      { id: 301, items: [] },
+    ])
+    const sink = await adopted({ schema_id: schemaId, message: 'Order' })
+    await connect(client, stream(made.id), [], stream(sink.id))
+    await waitForTotal(client, sink.id, 2)
+    const written: Buffer[] = []
+    await readTopic(sink.topic, (value) => written.push(value))
+    expect(written.map((value) => value.subarray(5, 7).toString('hex'))).toEqual(['0202', '0202'])
+    for (const body of [
+      { topic, message: 'Other' },
+      { schema_id: schemaId, message: 'Order.Item' },
+    ])
+      expect((await adopt(body)).body.error?.details).toEqual([
+        { path: '/message', message: `the schema has no message "${body.message}"` },
+      ])
+    const json = await register(unique('json'), 'JSON', ADDRESS)
+    expect((await adopt({ schema_id: json, message: 'Order' })).body.error?.details?.[0]?.path).toBe('/message')
+  })
+
   it('checks writes by the schemas that its JSON Schema refers to', async () => {
     const address = unique('address')
     await register(address, 'JSON', ADDRESS)

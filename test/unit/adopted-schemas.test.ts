@@ -17,7 +17,7 @@ it('a version that can’t be used is left out and logged, and the others are le
   }
   const db = () => ({ where: () => ({ select: async () => [] }) })
   const deps = { db, registry, log: { warn } } as never
-  const found = await findNewSchemas(deps, { id: 's', format: 'avro', topic: 't' })
+  const found = await findNewSchemas(deps, { id: 's', format: 'avro', topic: 't', schema_text: null })
   expect([...found.keys()]).toEqual([4, 1])
   expect(warn.mock.calls.map(([fields]) => fields as object)).toEqual([
     { id: 's', schema_id: 3, reason: expect.stringContaining('nothing') as string },
@@ -28,5 +28,5 @@ it('a version that can’t be used is left out and logged, and the others are le
 it('a registry that does not answer ends the search', async () => {
   const registry = { idsOf: async () => [1], find: () => Promise.reject(new Error('away')) }
   const deps = { db: () => ({ where: () => ({ select: async () => [] }) }), registry, log: {} } as never
-  await expect(findNewSchemas(deps, { id: 's', format: 'avro', topic: 't' })).rejects.toThrow('away')
+  await expect(findNewSchemas(deps, { id: 's', format: 'avro', topic: 't', schema_text: null })).rejects.toThrow('away')
 })

@@ -213,6 +213,57 @@ describe('a Protobuf schema', () => {
     expect(() => fromDescriptor.fromJson('{"id":1,"counts":[{"key":"a","value":1}]}')).toThrow('the member "counts" is not an object')
   })
 
+  describe('of several messages', () => {
+    const text = `syntax = "proto3"; package p;
+      enum Kind { NEW = 0; }
+      message Item { int32 n = 1; }
+      message Order { message Line { int64 id = 1; message Part { string s = 1; } } string name = 1; repeated Line lines = 2; }
+      message Held { map<string, Item> items = 1; message Inner { int32 i = 1; } }
+      message Odd { map<int64, string> v = 1; }`
+    const asDescriptor = () => {
+      const { root } = protobufjs.parse(text, new protobufjs.Root(), { keepCase: true })
+      root.resolveAll()
+      const [file] = (root as protobufjs.Root & { toDescriptor(syntax: string): { file: object[] } }).toDescriptor('proto3').file
+      return Buffer.from(descriptor.FileDescriptorProto.encode(file!).finish()).toString('base64')
+    }
+
+    it.each([
+      ['Item', '00', '{"n":5}'],
+      ['Order', '0202', '{"lines":[{"id":9007199254740993}],"name":"a"}'],
+      ['Order.Line', '040200', '{"id":7}'],
+      ['Order.Line.Part', '06020000', '{"s":"x"}'],
+    ])('writes %s with the index %s, and each codec reads it', (message, index, json) => {
+      for (const schema of [text, asDescriptor()]) {
+        const value = openCodec('protobuf', { text: schema, references: [], message }).fromJson(json)
+        expect(value.toString('hex').startsWith(index)).toBe(true)
+        expect(openCodec('protobuf', { text: schema, references: [] }).toJson(value)).toBe(json)
+      }
+    })
+
+    it('tells the messages beside a map apart by a descriptor alone, which lists the entries of maps among them', () => {
+      const value = Buffer.from([4, 4, 2, 8, 9])
+      expect(openCodec('protobuf', { text: asDescriptor(), references: [] }).toJson(value)).toBe('{"i":9}')
+      expect(() => openCodec('protobuf', { text, references: [] }).toJson(value)).toThrow('Held has maps beside its messages')
+    })
+
+    it.each([
+      ['a message that the file does not have', [2, 20], 'no message with the index 10'],
+      ['the entry of a map', [4, 4, 0], 'no message'],
+      ['a negative index', [2, 1], 'no message'],
+      ['an index that is cut off', [4, 2], 'no valid message index'],
+      ['a count without end', [0xff, 0xff, 0xff, 0xff, 0xff, 0xff], 'no valid message index'],
+      ['a message that can’t be shown', [2, 6], 'keys of 64 bits'],
+    ])('refuses a value with %s', (_what, value, why) => {
+      const schema = { text: value.length === 3 ? asDescriptor() : text, references: [] }
+      expect(() => openCodec('protobuf', schema).toJson(Buffer.from(value))).toThrow(why)
+    })
+
+    it('refuses a message that it does not have', () => {
+      for (const message of ['Other', 'Order.Item', 'Order.Line.Part.X', 'Kind', 'p.Order'])
+        expect(() => openCodec('protobuf', { text, references: [], message })).toThrow(`the schema has no message "${message}"`)
+    })
+  })
+
   it('is refused for maps with 64-bit keys', () => expect(() => protobuf('map<int64, string> v = 1;')).toThrow('64 bits'))
 })
 

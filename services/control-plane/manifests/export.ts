@@ -18,7 +18,7 @@ const besides = (part: Part, defaults: Part): Part =>
 
 function streamOf(row: StreamRow): Part {
   const { description, is_adopted, topic, schema_text, schema_id, schema, partitions, compatibility, format } = row
-  const common = { description, key: row.key_field ?? undefined }
+  const common = { description, key: row.key_field ?? undefined, message: schema_text?.message }
   if (is_adopted) return besides({ ...common, topic, schema_id }, { description: '' })
   const given = schema_text ? { schema_id } : { schema, format }
   const own = { ...common, ...given, partitions, compatibility, retention_ms: Number(row.retention_ms) }

@@ -17,8 +17,8 @@ import type { Known, KnownModule } from './known.ts'
 type Part = Record<string, unknown>
 
 export function streamWanted({ topic, ...asked }: StreamPart, existing: StreamRow | undefined): Part {
-  const { description, key = null, schema_id } = asked
-  const common = { topic: topic ?? null, description, key, ...(schema_id === undefined ? {} : { schema_id }) }
+  const { description, key = null, message = null, schema_id } = asked
+  const common = { topic: topic ?? null, description, key, message, ...(schema_id === undefined ? {} : { schema_id }) }
   if (topic !== undefined) return common
   const { partitions, retention_ms, compatibility } = { ...STREAM_DEFAULTS, ...asked }
   // The format of a schema in the registry is the schema's.
@@ -31,6 +31,7 @@ export const streamPart = (row: StreamRow): Part => ({
   topic: row.is_adopted ? row.topic : null,
   description: row.description,
   key: row.key_field,
+  message: row.schema_text?.message ?? null,
   schema_id: row.schema_id,
   schema: row.schema,
   partitions: row.partitions,

@@ -4,7 +4,7 @@ import { describeTopicConfig } from '../../../shared/kafka/admin/topic-config.ts
 import { LIMITS } from '../../../shared/model/limits.ts'
 import type { SchemaText } from '../../../shared/model/schema-text.ts'
 import { fieldsOf } from '../registry/fields.ts'
-import { subjectOf, type FoundSchema } from '../registry/registry.ts'
+import { subjectOf } from '../registry/registry.ts'
 import { SchemaRefused } from '../../../shared/registry/read-schemas.ts'
 import { inTransaction, type Queryable } from '../store/database.ts'
 import {
@@ -24,7 +24,7 @@ export type NewSchemas = ReadonlyMap<number, StreamSchemaRow>
 /** The versions of the topic's subject that the stream does not know yet, by schema id. A version that can't be read is left out. */
 export async function findNewSchemas(
   { db, registry, log }: Pick<Deps, 'db' | 'registry' | 'log'>,
-  { id, format, topic }: Pick<StreamRow, 'id' | 'format' | 'topic'>,
+  { id, format, topic, schema_text: own }: Pick<StreamRow, 'id' | 'format' | 'topic' | 'schema_text'>,
 ): Promise<NewSchemas> {
   const fresh = new Map<number, StreamSchemaRow>()
   if (format === 'json') return fresh
@@ -33,21 +33,21 @@ export async function findNewSchemas(
   // Newest first: if there is not room for all, the oldest are left out.
   for (const schemaId of (await registry.idsOf(subjectOf(topic))).toReversed()) {
     if (known.has(schemaId)) continue
-    let found: FoundSchema | undefined
-    let schema: Record<string, string>
+    let row: StreamSchemaRow
     try {
-      found = await registry.find(schemaId)
+      const found = await registry.find(schemaId)
       if (found?.format !== format) continue
-      schema = fieldsOf(format, found.text)
+      const schema_text = own?.message === undefined ? found.text : { ...found.text, message: own.message }
+      row = { schema: fieldsOf(format, schema_text), schema_text }
     } catch (error) {
       if (!(error instanceof SchemaRefused)) throw error
       // Values of such a schema become dead letters, which report that the schema is not known.
       log.warn({ id, schema_id: schemaId, reason: error.message }, 'reconciler: a schema of an adopted topic can’t be used')
       continue
     }
-    bytes += bytesOf(found.text)
+    bytes += bytesOf(row.schema_text)
     if (bytes > LIMITS.stream_schemas_bytes_max) break
-    fresh.set(schemaId, { schema, schema_text: found.text })
+    fresh.set(schemaId, row)
   }
   return fresh
 }

@@ -646,6 +646,7 @@ export type ManifestStream = {
   /** 604800000 (a week) by default */ retention_ms?: number
   /** BACKWARD by default */ compatibility?: StreamCompatibility
   /** json by default; with `schema_id`, the format of that schema */ format?: StreamFormat
+  /** Of a Protobuf schema of the registry: the message that the records are, as `Order` or `Order.Item`; the first by default */ message?: string
   key?: string
 }
 
@@ -1012,6 +1013,7 @@ export type Stream = {
   compatibility: string
   format: string
   key: string | null
+  /** The message of its Protobuf schema that it was created with */ message: string | null
   is_adopted: boolean
 }
 
@@ -1054,6 +1056,7 @@ export type StreamRequest = {
   /** 604800000 (a week) by default */ retention_ms?: number
   /** BACKWARD by default */ compatibility?: StreamCompatibility
   /** json by default; with `schema_id`, the format of that schema */ format?: StreamFormat
+  /** Of a Protobuf schema of the registry: the message that the records are, as `Order` or `Order.Item`; the first by default */ message?: string
   key?: string
 }
 

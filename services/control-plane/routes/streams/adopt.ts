@@ -3,6 +3,7 @@ import { invalidRequest } from '../../service-error.ts'
 import { describeTopicConfig } from '../../../../shared/kafka/admin/topic-config.ts'
 import { mayAdoptTopic, mayUseSubject } from '../../../../shared/model/adoption.ts'
 import { LIMITS } from '../../../../shared/model/limits.ts'
+import { NoSuchMessage } from '../../../../shared/registry/protobuf-messages.ts'
 import { SchemaRefused } from '../../../../shared/registry/read-schemas.ts'
 import { subjectOf } from '../../registry/registry.ts'
 import { fieldsOf } from '../../registry/fields.ts'
@@ -15,13 +16,14 @@ type AdoptDeps = Pick<Deps, 'registry' | 'adoption' | 'cluster' | 'withAdmin'>
 
 /**
  * Throws 400 at /schema_id for a schema that does not exist, that the account may not use, or that can't be a stream's; for an adopted
- * topic also if the topic's subject exists and the schema is not a version of it.
+ * topic also if the topic's subject exists and the schema is not a version of it; and at /message where a Protobuf schema is needed, and at
+ * `messagePath` where that has no such message.
  */
 export async function resolveSchemaId(
   { registry, adoption }: Pick<AdoptDeps, 'registry' | 'adoption'>,
   accountId: string,
   schemaId: number,
-  topic?: string,
+  { topic, message, messagePath = '/schema_id' }: { topic?: string | undefined; message?: string | undefined; messagePath?: string },
 ): Promise<StreamSchemaRow & { format: StreamFormat }> {
   const refuse = (message: string) => invalidRequest([{ path: '/schema_id', message }])
   try {
@@ -35,11 +37,17 @@ export async function resolveSchemaId(
       (await withDeadline(registry.newestOf(subject), 'reading the schema'))
     )
       throw refuse(`is not a version of the topic's subject ${subject}`)
-    const schema = fieldsOf(found.format, found.text)
+    if (message !== undefined && found.format !== 'protobuf')
+      throw invalidRequest([{ path: '/message', message: `is for Protobuf schemas; this one is in ${found.format}` }])
+    const schema_text = message === undefined ? found.text : { ...found.text, message }
+    const schema = fieldsOf(found.format, schema_text)
     if (Object.keys(schema).length > LIMITS.stream_fields_max) throw refuse(`has more than ${LIMITS.stream_fields_max} fields`)
-    return { format: found.format, schema, schema_text: found.text }
+    return { format: found.format, schema, schema_text }
   } catch (error) {
-    if (error instanceof SchemaRefused) throw refuse(`can't be used: ${error.message}`)
+    if (error instanceof SchemaRefused)
+      throw error.cause instanceof NoSuchMessage
+        ? invalidRequest([{ path: messagePath, message: error.message }])
+        : refuse(`can't be used: ${error.message}`)
     throw error
   }
 }

@@ -38,7 +38,7 @@ async function describe(
   const place = { ...(adopted ?? own), is_adopted: adopted !== undefined }
   if (body.schema !== undefined || schemaId === undefined)
     return { ...place, format: body.format ?? 'json', schema: body.schema ?? {}, schema_text: null }
-  const found = await resolveSchemaId(deps, accountId, schemaId, body.topic)
+  const found = await resolveSchemaId(deps, accountId, schemaId, { topic: body.topic, message: body.message, messagePath: '/message' })
   const details: Detail[] = []
   if (body.format !== undefined && body.format !== found.format)
     details.push({ path: '/format', message: `the schema is in ${found.format}` })

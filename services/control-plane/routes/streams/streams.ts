@@ -30,6 +30,7 @@ export const showStream = (row: StreamRow) => ({
   compatibility: row.compatibility,
   format: row.format,
   key: row.key_field,
+  message: row.schema_text?.message ?? null,
   is_adopted: row.is_adopted,
 })
 

@@ -70,7 +70,10 @@ export async function changeOf(
     return { format: stream.format, schema, schema_text: null } satisfies SchemaChange
   }
   if (schema_id === undefined) return undefined
-  const found = await resolveSchemaId(deps, stream.account_id, schema_id, stream.is_adopted ? stream.topic : undefined)
+  const found = await resolveSchemaId(deps, stream.account_id, schema_id, {
+    topic: stream.is_adopted ? stream.topic : undefined,
+    message: stream.schema_text?.message,
+  })
   if (found.format !== stream.format)
     throw invalidRequest([{ path: '/schema_id', message: `is a schema in ${found.format}, the stream is in ${stream.format}` }])
   assertKeepsKey(stream, found.schema, '/schema_id')

@@ -668,6 +668,7 @@ ManifestStream = TypedDict("ManifestStream", {
     "retention_ms": "NotRequired[int]",
     "compatibility": "NotRequired[StreamCompatibility]",
     "format": "NotRequired[StreamFormat]",
+    "message": "NotRequired[str]",
     "key": "NotRequired[str]",
 })
 
@@ -1054,6 +1055,7 @@ Stream = TypedDict("Stream", {
     "compatibility": "str",
     "format": "str",
     "key": "Union[str, None]",
+    "message": "Union[str, None]",
     "is_adopted": "bool",
 })
 
@@ -1091,6 +1093,7 @@ StreamRequest = TypedDict("StreamRequest", {
     "retention_ms": "NotRequired[int]",
     "compatibility": "NotRequired[StreamCompatibility]",
     "format": "NotRequired[StreamFormat]",
+    "message": "NotRequired[str]",
     "key": "NotRequired[str]",
 })
 
