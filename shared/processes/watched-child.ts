@@ -13,13 +13,19 @@ import type { Duplex } from 'node:stream'
  */
 export type ChildEnd = { cause: string; isWanted: boolean; isBlamed: boolean }
 
+/** What a child takes, see `WatchedChild`. */
+export type Usage = { rssBytes: number; cpuSeconds: number; waitedSeconds: number }
+
 /** A started child. */
 export type WatchedChild = {
   pid: number
   /** To its file descriptor 3. */
   pipe: Duplex
-  /** Resident memory in bytes, and CPU seconds since its start; the last known ones where the kernel does not tell. */
-  usage(): { rssBytes: number; cpuSeconds: number }
+  /**
+   * Resident memory in bytes; since its start, CPU seconds, and the seconds for which its main thread could have run but had no processor.
+   * The last known ones where the kernel does not tell.
+   */
+  usage(): Usage
   /** Sets its share of the processors' time; takes effect within a second. */
   setNice(nice: number): void
   /** Kills it for something that runs in it. */
@@ -75,6 +81,11 @@ function statOf(pid: number): string[] {
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
 }
 
+/** The second number of `schedstat` (sched-stats.rst of the kernel), in nanoseconds. Throws where the kernel does not keep it. */
+function waitedSecondsOf(pid: number): number {
+  return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e9
+}
+
 /**
  * Sets the share of the child's session (sched(7), autogroup). Throws an Error when the kernel refuses, which it does to a second change
  * within 100 ms.
@@ -118,7 +129,7 @@ export function startWatchedChild({ main, env, fds, memoryBytesMax, semiSpaceMib
     throw new Error('no file descriptors are left to start another process')
   }
   let why: ChildEnd | undefined
-  let last = { rssBytes: 0, cpuSeconds: 0 }
+  let last: Usage = { rssBytes: 0, cpuSeconds: 0, waitedSeconds: 0 }
 
   /** Kills it; the first reason stands. */
   function endAs(end: ChildEnd): void {
@@ -190,6 +201,7 @@ export function startWatchedChild({ main, env, fds, memoryBytesMax, semiSpaceMib
         const fields = statOf(pid)
         // utime is the 14th field, stime the 15th.
         last = { ...last, cpuSeconds: (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND }
+        last.waitedSeconds = waitedSecondsOf(pid)
       } catch {
         // It has ended, or this is not Linux.
       }

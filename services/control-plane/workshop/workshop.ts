@@ -70,13 +70,15 @@ export function openWorkshop({ count, env }: { count: number; env: Record<string
     (signal?: AbortSignal): Workshop['run'] =>
     async (accountId, job, { cpuMs, wallMs, isWaiting = false }, onProgress) => {
       const child = await pool.acquire(accountId, isWaiting ? 'waits' : 'computes', signal)
-      let isGood = false
+      // Until it is ready it is not to blame for anything, and the next job needs not wait as long.
+      let isGood = true
       let isOver = false
       let timer: NodeJS.Timeout | undefined
       const answered = Promise.withResolvers<Answer>()
       const giveUp = () => answered.reject(signal?.reason)
       try {
         await ready(child)
+        isGood = false
         signal?.throwIfAborted()
         signal?.addEventListener('abort', giveUp)
         const cpuBefore = child.usage().cpuSeconds

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { openLines, type Lines } from '../../../shared/processes/lines.ts'
-import { startWatchedChild, type ChildEnd, type WatchedChildOptions } from '../../../shared/processes/watched-child.ts'
+import { createSilence } from './silence.ts'
+import { startWatchedChild, type ChildEnd, type Usage, type WatchedChildOptions } from '../../../shared/processes/watched-child.ts'
 import { NOTES_BYTES, readNotes, type Note } from '../channel/notes.ts'
 import { createAnswers } from './answers.ts'
 import { BEAT_MS, BEATS_MISSED_MAX, FromRunner, type Settings, type ToRunner } from '../channel/protocol.ts'
@@ -15,7 +16,7 @@ export type RunnerProcess = {
   pid: number
   isReady(): boolean
   /** `lanesSlow`: lanes that have stepped back, since slow SmartModules keep them. */
-  usage(): { rssBytes: number; cpuSeconds: number; lanes: number; lanesSlow: number }
+  usage(): Usage & { lanes: number; lanesSlow: number }
   /** Whether one of its lanes has stepped back. */
   hasSteppedBack(): boolean
   send(value: ToRunner): void
@@ -38,15 +39,15 @@ const LINE_BYTES_MAX = 16 << 20
 const BYTES_PER_SECOND_MAX = 64 << 20
 /** After so many missed beats it counts as one that may have stopped reading. */
 const BEATS_LATE = 3
-/** A busy machine may take long to start a process; its beats count only once it is ready. */
+/** Its beats count only once it is ready. */
 const START_MAX_S = 60
 /** Below the ten seconds that an operator's stop waits before it kills. */
 const DRAIN_MAX_MS = 8000
 
 /** Loading its modules would make it 16, which stay; its work makes few objects, since records are bytes. */
 const SEMI_SPACE_MIB = 2
-/** Priority of a starting runner: it takes no time from the running ones. */
-const NICE_MAX = 19
+/** Priority of a runner that serves no group yet: it takes little from those that run, and is ready on a busy machine too. */
+const SPARE_NICE = 10
 
 const MAIN = join(import.meta.dirname, '..', 'runner', 'main.ts')
 
@@ -84,7 +85,7 @@ export function startRunner(options: RunnerProcessOptions): RunnerProcess {
     return {
       pid: 0,
       isReady: () => false,
-      usage: () => ({ rssBytes: 0, cpuSeconds: 0, lanes: 0, lanesSlow: 0 }),
+      usage: () => ({ rssBytes: 0, cpuSeconds: 0, waitedSeconds: 0, lanes: 0, lanesSlow: 0 }),
       hasSteppedBack: () => false,
       send: nothing,
       setNice: nothing,
@@ -97,11 +98,10 @@ export function startRunner(options: RunnerProcessOptions): RunnerProcess {
 
 function start({ settings, env, memoryBytesMax, now, onReady, onValue }: RunnerProcessOptions): RunnerProcess {
   const notesFd = openNotesFile()
-  const own = { main: MAIN, env, fds: [notesFd], memoryBytesMax, semiSpaceMib: SEMI_SPACE_MIB, nice: NICE_MAX }
+  const own = { main: MAIN, env, fds: [notesFd], memoryBytesMax, semiSpaceMib: SEMI_SPACE_MIB, nice: SPARE_NICE }
   const child = withFile(notesFd, () => startWatchedChild(own))
   let ready = false
-  let missed = 0
-  let seconds = 0
+  const silence = createSilence()
   let beat = { lanes: 0, stepped_back: 0 }
   let drainTimer: NodeJS.Timeout | undefined
   const onBroken = (reason: string) => child.endFor(`protocol: ${reason}`)
@@ -113,10 +113,10 @@ function start({ settings, env, memoryBytesMax, now, onReady, onValue }: RunnerP
     bytesPerSecondMax: BYTES_PER_SECOND_MAX,
     now,
     // Large definitions may wait for one that is at work; one that beats reads them.
-    isReading: () => missed < BEATS_LATE,
+    isReading: () => !ready || silence.seconds() < BEATS_LATE,
     onBroken,
     onValue(value) {
-      missed = 0
+      silence.heard()
       if (value.type === 'beat') beat = value
       else if (value.type === 'ready') {
         ready = true
@@ -126,8 +126,10 @@ function start({ settings, env, memoryBytesMax, now, onReady, onValue }: RunnerP
     },
   })
   const beatTimer = setInterval(() => {
-    if (!ready && ++seconds > START_MAX_S) child.fail(`it was not ready within ${START_MAX_S} s`)
-    if (ready && ++missed > BEATS_MISSED_MAX) child.endFor(`silence for ${BEATS_MISSED_MAX} s`)
+    const limit = ready ? BEATS_MISSED_MAX : START_MAX_S
+    if (silence.isOver(limit, child.usage().waitedSeconds))
+      if (ready) child.endFor(`silence for ${limit} s`)
+      else child.fail(`it was not ready within ${limit} s`)
     lines.send({ type: 'beat' })
   }, BEAT_MS)
   lines.send({ type: 'settings', settings })
