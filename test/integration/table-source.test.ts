@@ -4,8 +4,12 @@ import { dirname, join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { TableSourceConfig } from '../../shared/connectors/table/connector.ts'
+import { disposeReplication, dropOtherSlots, publicationOf } from '../../shared/connectors/table/replication-slot.ts'
+import { openReplication } from '../../shared/connectors/table/replication.ts'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { bucket, connect, openS3, openWarehouse, stream, table, waitForRows } from '../harness/connectors.ts'
+import { blockValues, contextFor } from '../harness/conformance.ts'
 import { createStream, readAll, waitForStatus, waitForTotal } from '../harness/pipelines.ts'
 import { killProcessors } from '../harness/processes.ts'
 
@@ -19,7 +23,7 @@ afterAll(() => warehouse.end())
 
 const name = (kind: string) => unique(kind).replaceAll('-', '_').toLowerCase()
 const slots = async (id: string) =>
-  (await warehouse.query('SELECT 1 FROM pg_replication_slots WHERE slot_name = $1', [`dps_${id}`])).rows.length
+  (await warehouse.query('SELECT 1 FROM pg_replication_slots WHERE starts_with(slot_name::text, $1)', [`dps_${id}`])).rows.length
 
 const COLUMNS = `id int, part text, big bigint, num numeric, f double precision, ok boolean, at timestamptz, local timestamp, day date, raw bytea, doc jsonb, tags text[], long text, PRIMARY KEY (id, part)`
 
@@ -70,6 +74,44 @@ describe('a table by replication', () => {
     expect(await slots(id)).toBe(1)
     await client.call('DELETE', `/v1/pipelines/${id}`)
     await eventually('the replication slot is gone', async () => (await slots(id)) === 0)
+  })
+
+  it('D5: loses no change where an owner before it makes its slot only when the next one has read the rows', async () => {
+    const source = name('late')
+    await warehouse.query(`CREATE TABLE ${source} (id int PRIMARY KEY, v text)`)
+    await warehouse.query(`INSERT INTO ${source} VALUES (1, 'before'), (2, 'before')`)
+    const [config, context] = [TableSourceConfig.parse({ table: source }), contextFor()]
+    const stop = new AbortController()
+    const [late, owner] = await Promise.all([openReplication(config, context), openReplication(config, context)])
+    const readsOf = ({ read }: typeof owner) => read({ index: 0, count: 1 }, undefined, new Map(), stop.signal)[Symbol.asyncIterator]()
+    const [lateReads, reads] = [readsOf(late), readsOf(owner)]
+    const next = async () => {
+      const { value } = await reads.next()
+      owner.confirm!(0, value.position)
+      return { values: blockValues(value.block), slot: (JSON.parse(value.position) as { s: string }).s }
+    }
+    expect((await next()).values).toEqual([])
+    expect((await next()).values).toEqual(['{"id":1,"v":"before"}', '{"id":2,"v":"before"}'])
+    await warehouse.query(`UPDATE ${source} SET v = 'meanwhile' WHERE id = 1`)
+    await lateReads.next()
+    await warehouse.query(`UPDATE ${source} SET v = 'afterwards' WHERE id = 2`)
+    const changes: (string | null)[] = []
+    let slot = ''
+    while (changes.length < 2) {
+      const change = await next()
+      changes.push(...change.values)
+      slot = change.slot
+    }
+    expect(changes).toEqual(['{"id":1,"v":"meanwhile"}', '{"id":2,"v":"afterwards"}'])
+    const run = context.runId
+    expect(await slots(run)).toBe(2)
+    await dropOtherSlots((work) => work(warehouse), publicationOf(run), slot)
+    expect((await warehouse.query('SELECT slot_name FROM pg_replication_slots WHERE slot_name = $1', [slot])).rows).toHaveLength(1)
+    expect(await slots(run)).toBe(1)
+    stop.abort()
+    await Promise.all([lateReads.return!(), reads.return!()])
+    await disposeReplication(config, context)
+    expect(await slots(run)).toBe(0)
   })
 
   it('goes on when a column was dropped or renamed while changes without their large values were waiting', async () => {

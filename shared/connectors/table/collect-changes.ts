@@ -9,10 +9,15 @@ import type { NamedTable } from './table-shape.ts'
 import { lsnText, type Change, type Relation, type Tuple } from './pgoutput.ts'
 
 /**
- * `l`: LSN from which the slot is read. `k`: key after which the existing rows are still to be read. `n`: changes of the current
- * transaction already read.
+ * `s`: the slot; missing in positions from before slots had names of their own. `l`: LSN from which it is read. `k`: key after which the
+ * existing rows are still to be read. `n`: changes of the current transaction already read.
  */
-export const Position = z.object({ l: z.string(), k: z.array(z.string()).nullable().optional(), n: z.number().default(0) })
+export const Position = z.object({
+  s: z.string().optional(),
+  l: z.string(),
+  k: z.array(z.string()).nullable().optional(),
+  n: z.number().default(0),
+})
 /** A validated position. */
 export type Position = z.infer<typeof Position>
 
@@ -28,7 +33,7 @@ export function createChangeCollector(named: NamedTable, key: readonly string[],
   const table = `${named.schema}.${named.name}`
   let checked: Relation | undefined
   const builder = createBlockBuilder(BLOCK_BYTES)
-  let place: Position = { l: from.l, k: null, n: from.n }
+  let place: Position = { ...from, k: null }
   let skip = from.n
   let isNew = false
   let lacking: { change: Update; headers: ChangeHeaders }[] = []
@@ -42,7 +47,7 @@ export function createChangeCollector(named: NamedTable, key: readonly string[],
     }
     if (change.kind === 'commit') {
       isNew = true
-      place = { l: lsnText(change.end), k: null, n: 0 }
+      place = { ...from, l: lsnText(change.end), k: null, n: 0 }
       skip = 0
       return
     }

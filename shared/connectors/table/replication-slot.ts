@@ -1,4 +1,5 @@
 /** A pipeline's replication slot and publication: made at its first start, removed with it. */
+import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
@@ -9,22 +10,32 @@ import type { TableSourceConfig } from './connector.ts'
 /** Runs `work` with a connection to the table's database. */
 export type WithClient = <T>(work: (client: pg.Client) => Promise<T>) => Promise<T>
 
-/** Name of a pipeline's slot and publication. */
-export const slotOf = (runId: string): string => `dps_${runId.toLowerCase().replaceAll(/[^a-z0-9_]/g, '_')}`.slice(0, 63)
+/** Name of a pipeline's publication. Its slots begin with it; positions without a slot are from when it was the slot's whole name. */
+export const publicationOf = (runId: string): string => `dps_${runId.toLowerCase().replaceAll(/[^a-z0-9_]/g, '_')}`.slice(0, 54)
+
+const OF_PUBLICATION = `(slot_name = $1::text OR starts_with(slot_name::text, $1::text || '_'))`
 
 /**
- * Creates the publication and the slot, and returns the slot's LSN: from there on nothing is missed. Replaces a slot left by an unfinished
- * first start.
+ * Creates the publication, and a slot of a name of its own. Returns its name, and its LSN: from there on nothing is missed. D5: it replaces
+ * no other slot, because another owner's position may have been committed meanwhile, and that owner's slot must stay.
  */
-export async function createSlot(withClient: WithClient, slot: string, table: string): Promise<string> {
+export async function createSlot(withClient: WithClient, publication: string, table: string): Promise<{ slot: string; lsn: string }> {
+  const slot = `${publication}_${randomBytes(4).toString('hex')}`
   return withClient(async (client) => {
-    const { rows: published } = await client.query('SELECT 1 FROM pg_publication WHERE pubname = $1', [slot])
-    if (published.length === 0) await client.query(`CREATE PUBLICATION ${quoted(slot)} FOR TABLE ONLY ${quotedTable(table)}`)
-    const { rows: slots } = await client.query('SELECT 1 FROM pg_replication_slots WHERE slot_name = $1', [slot])
-    if (slots.length > 0) await client.query('SELECT pg_drop_replication_slot($1)', [slot])
+    const { rows: published } = await client.query('SELECT 1 FROM pg_publication WHERE pubname = $1', [publication])
+    if (published.length === 0) await client.query(`CREATE PUBLICATION ${quoted(publication)} FOR TABLE ONLY ${quotedTable(table)}`)
     const { rows } = await client.query<{ lsn: string }>(`SELECT lsn FROM pg_create_logical_replication_slot($1, 'pgoutput')`, [slot])
-    return rows[0]!.lsn
+    return { slot, lsn: rows[0]!.lsn }
   })
+}
+
+/**
+ * Removes the slots that first starts have left whose positions were never committed. Only for the owner of a committed position, which
+ * names `slot`.
+ */
+export async function dropOtherSlots(withClient: WithClient, publication: string, slot: string): Promise<void> {
+  const others = `SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE ${OF_PUBLICATION} AND slot_name <> $2 AND NOT active`
+  await withClient((client) => client.query(others, [publication, slot]))
 }
 
 /** Throws ConfigRefused when the slot is gone. Ends the connection that still holds it. */
@@ -48,11 +59,11 @@ export async function assertSlot(withClient: WithClient, slot: string): Promise<
  * Throws ConfigRefused when the publication has another table than the one of this name, or none: it was dropped or renamed, and what has
  * its name now is another one.
  */
-export async function assertPublished(withClient: WithClient, slot: string, table: string): Promise<void> {
+export async function assertPublished(withClient: WithClient, publication: string, table: string): Promise<void> {
   const { rows } = await withClient((client) =>
     client.query(
       `SELECT 1 FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid WHERE p.pubname = $1 AND r.prrelid = to_regclass($2)`,
-      [slot, quotedTable(table)],
+      [publication, quotedTable(table)],
     ),
   )
   if (rows.length === 0)
@@ -61,20 +72,23 @@ export async function assertPublished(withClient: WithClient, slot: string, tabl
     )
 }
 
-/** Removes the slot and the publication; a slot left behind would keep the server's log forever. */
+/** Removes the slots and the publication; a slot left behind would keep the server's log forever. */
 export async function disposeReplication(config: TableSourceConfig, context: ConnectorContext): Promise<void> {
-  const slot = slotOf(context.runId)
+  const publication = publicationOf(context.runId)
   await withDatabase({ ...clientConfigOf(config, context), statement_timeout: 10_000 }, async (client) => {
     await client.query(
-      'SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = $1 AND active_pid IS NOT NULL',
-      [slot],
+      `SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE ${OF_PUBLICATION} AND active_pid IS NOT NULL`,
+      [publication],
     )
     for (let attempt = 0; attempt < 20; attempt++) {
-      const { rows } = await client.query<{ active: boolean }>('SELECT active FROM pg_replication_slots WHERE slot_name = $1', [slot])
+      const { rows } = await client.query<{ slot_name: string; active: boolean }>(
+        `SELECT slot_name, active FROM pg_replication_slots WHERE ${OF_PUBLICATION}`,
+        [publication],
+      )
       if (rows.length === 0) break
-      if (!rows[0]!.active) await client.query('SELECT pg_drop_replication_slot($1)', [slot])
-      else await sleep(100)
+      for (const { slot_name, active } of rows) if (!active) await client.query('SELECT pg_drop_replication_slot($1)', [slot_name])
+      if (rows.some(({ active }) => active)) await sleep(100)
     }
-    await client.query(`DROP PUBLICATION IF EXISTS ${quoted(slot)}`)
+    await client.query(`DROP PUBLICATION IF EXISTS ${quoted(publication)}`)
   })
 }

@@ -16,7 +16,7 @@ import { quoted } from './columns.ts'
 import type { TableSourceConfig } from './connector.ts'
 import { createDecoder, lsnText, parseLsn } from './pgoutput.ts'
 import { clientConfigOf, withDatabase } from './connection.ts'
-import { assertPublished, assertSlot, createSlot, slotOf } from './replication-slot.ts'
+import { assertPublished, assertSlot, createSlot, dropOtherSlots, publicationOf, type WithClient } from './replication-slot.ts'
 import { findRow, readLoggedColumns, readTextRows, type LoggedShape, type TableShape } from './table-shape.ts'
 
 const SNAPSHOT_ROWS = 5000
@@ -51,36 +51,46 @@ function createPlugin(publication: string, onMessage: (message: Buffer) => void)
   return plugin
 }
 
+/** Reads the existing rows in key order, `SNAPSHOT_ROWS` at a time. */
+async function* readRows(
+  withClient: WithClient,
+  table: string,
+  from: Position,
+  shape: TableShape,
+  signal: AbortSignal,
+): AsyncGenerator<SourceRead> {
+  let behind = from.k ?? []
+  const builder = createBlockBuilder(BLOCK_BYTES)
+  while (!signal.aborted) {
+    const rows = await withClient((client) => readTextRows(client, table, shape, shape.key, behind, SNAPSHOT_ROWS))
+    for (const row of rows)
+      builder.add(Buffer.from(keyJson(shape.columns, row, shape.key)), Buffer.from(rowToJson(shape.columns, row)), SNAPSHOT_HEADERS)
+    const last = rows.at(-1)
+    if (last) behind = shape.key.map((name) => last[shape.columns.findIndex((column) => column.name === name)]!)
+    const isDone = rows.length < SNAPSHOT_ROWS
+    yield { block: builder.take(), position: JSON.stringify({ ...from, k: isDone ? null : behind, n: 0 }) }
+    if (isDone) return
+  }
+}
+
 /** Opens the source that reads the rows and then follows the log; split 0 reads it. */
 export async function openReplication(config: TableSourceConfig, context: ConnectorContext): Promise<OpenSource> {
   const server = clientConfigOf(config, context)
-  const slot = slotOf(context.runId)
+  const publication = publicationOf(context.runId)
   const { table } = config
+  const slotOf = ({ s }: Position): string => s ?? publication
   /** LSN that the server may forget up to; the intake confirms positions once their records are committed. */
   let confirmed: bigint | undefined
+  /** The slot that the committed position names. */
+  let committed: string | undefined
 
   const withClient = <T>(work: (client: pg.Client) => Promise<T>): Promise<T> =>
     withDatabase({ ...server, options: SESSION_OPTIONS, statement_timeout: 60_000 }, work)
 
-  /** Reads the existing rows in key order, `SNAPSHOT_ROWS` at a time. */
-  async function* readRows(from: Position, shape: TableShape, signal: AbortSignal): AsyncGenerator<SourceRead> {
-    let behind = from.k ?? []
-    const builder = createBlockBuilder(BLOCK_BYTES)
-    while (!signal.aborted) {
-      const rows = await withClient((client) => readTextRows(client, table, shape, shape.key, behind, SNAPSHOT_ROWS))
-      for (const row of rows)
-        builder.add(Buffer.from(keyJson(shape.columns, row, shape.key)), Buffer.from(rowToJson(shape.columns, row)), SNAPSHOT_HEADERS)
-      const last = rows.at(-1)
-      if (last) behind = shape.key.map((name) => last[shape.columns.findIndex((column) => column.name === name)]!)
-      const isDone = rows.length < SNAPSHOT_ROWS
-      yield { block: builder.take(), position: JSON.stringify({ l: from.l, k: isDone ? null : behind, n: 0 }) }
-      if (isDone) return
-    }
-  }
-
   async function* follow(from: Position, { key, named }: LoggedShape, signal: AbortSignal): AsyncGenerator<SourceRead> {
+    const slot = slotOf(from)
     await assertSlot(withClient, slot)
-    await assertPublished(withClient, slot, table)
+    await assertPublished(withClient, publication, table)
     let failure: unknown
     let wake: (() => void) | undefined
     const fail = (error: unknown): void => {
@@ -93,7 +103,7 @@ export async function openReplication(config: TableSourceConfig, context: Connec
     const changes = createChangeCollector(named, key, from, (columns, values) =>
       withClient((client) => findRow(client, table, columns, key, values)),
     )
-    const plugin = createPlugin(slot, (message) => {
+    const plugin = createPlugin(publication, (message) => {
       if (failure !== undefined) return
       try {
         const change = decode(message)
@@ -120,7 +130,7 @@ export async function openReplication(config: TableSourceConfig, context: Connec
     }, STATUS_MS)
     // A table that was dropped has no changes that would tell.
     const look = setInterval(() => {
-      void assertPublished(withClient, slot, table).catch((error: unknown) => {
+      void assertPublished(withClient, publication, table).catch((error: unknown) => {
         if (error instanceof ConfigRefused) fail(error)
       })
     }, LOOK_MS)
@@ -157,16 +167,26 @@ export async function openReplication(config: TableSourceConfig, context: Connec
       const shape = await withClient((client) => readLoggedColumns(client, table))
       if (shape.refusal !== undefined) throw new ConfigRefused(`the table ${table} ${shape.refusal}`)
       let at = position === undefined ? undefined : Position.parse(JSON.parse(position))
-      if (!at) {
-        at = { l: await createSlot(withClient, slot, table), k: [], n: 0 }
-        yield { block: createBlockBuilder(0).take(), position: JSON.stringify(at) }
+      committed = at && slotOf(at)
+      const sweep = setInterval(() => {
+        if (committed !== undefined) void dropOtherSlots(withClient, publication, committed).catch(() => {})
+      }, LOOK_MS)
+      try {
+        if (!at) {
+          const { slot, lsn } = await createSlot(withClient, publication, table)
+          at = { s: slot, l: lsn, k: [], n: 0 }
+          yield { block: createBlockBuilder(0).take(), position: JSON.stringify(at) }
+        }
+        if (at.k) for await (const read of readRows(withClient, table, at, shape, signal)) yield read
+        if (!signal.aborted) yield* follow({ ...at, k: null }, shape, signal)
+      } finally {
+        clearInterval(sweep)
       }
-      if (at.k) for await (const read of readRows(at, shape, signal)) yield read
-      if (!signal.aborted) yield* follow({ ...at, k: null }, shape, signal)
     },
     confirm(_split, position) {
-      const { l, k } = Position.parse(JSON.parse(position))
-      if (!k) confirmed = later(confirmed, parseLsn(l))
+      const at = Position.parse(JSON.parse(position))
+      committed = slotOf(at)
+      if (!at.k) confirmed = later(confirmed, parseLsn(at.l))
     },
     close: async () => {},
   }
