@@ -244,6 +244,23 @@ describe('a topic of another cluster', () => {
     await source.close()
   })
 
+  it('is read from the first record of a partition that was added, with start latest, also by a split that had none', async () => {
+    const topic = await createTopic(second.kafka, 1)
+    const source = await openSource('conn_kafka', { brokers: second.brokers, topic, start: 'latest' }, contextFor())
+    const state: SplitState = { position: undefined, seen: new Map() }
+    const split = { index: 2, count: 4 }
+    expect(await readSplit(source, split, state, () => true, limitMs(10_000))).toEqual([])
+    expect(state.position).toBeDefined()
+    const [admin, producer] = [second.kafka.admin(), second.kafka.producer()]
+    await Promise.all([admin.connect(), producer.connect()])
+    await admin.createPartitions({ topicPartitions: [{ topic, count: 4 }] })
+    await eventually('the new partition takes a record', () => producer.send({ topic, messages: [{ partition: 2, value: 'first' }] }))
+    await Promise.all([admin.disconnect(), producer.disconnect()])
+    // A try that failed may have written it, too.
+    expect(await readSplit(source, split, state, (values) => values.length > 0, limitMs(30_000))).toContain('first')
+    await source.close()
+  })
+
   it('is committed past what holds no record within a minute, so that retention can’t move its start past the position', async () => {
     const topic = await createTopic(second.kafka, 1)
     const producer = second.kafka.producer({ transactionalId: unique('aborts'), idempotent: true, maxInFlightRequests: 1 })

@@ -169,20 +169,24 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
       try {
         const { [TOPIC_ID]: knownId, ...offsets } = position === undefined ? {} : Position.parse(JSON.parse(position))
         const positions = new Map(Object.entries(offsets).map(([partition, offset]) => [Number(partition), BigInt(offset!)]))
-        const isFirst = position === undefined
+        let isFirst = position === undefined
         let [yielded, yieldedAt] = [position, context.now()]
         const topic = openTopic(look, config, context.now, knownId)
         while (!signal.aborted) {
           const layout = await topic.layout()
           const own = layout.leaders.map((_, partition) => partition).filter((partition) => partition % split.count === split.index)
           if (own.length === 0) {
+            // Committed, it says that the split had no partition at its start.
+            if (isFirst) yield { block: createBlockBuilder(0).take(), position: (yielded = positionOf(positions, layout.topicId)) }
+            isFirst = false
             await sleep(LAYOUT_MS, undefined, { signal }).catch(() => {})
             continue
           }
           const unknown = own.filter((partition) => !positions.has(partition))
           if (unknown.length > 0) {
             // A partition that was added later is read from its first record, whatever `start` says.
-            const starts = await cluster.offsets(layout, unknown, isFirst && positions.size === 0 ? config.start : 'earliest')
+            const starts = await cluster.offsets(layout, unknown, isFirst ? config.start : 'earliest')
+            isFirst = false
             for (const [partition, offset] of starts) positions.set(partition, offset)
           }
           const builder = createBlockBuilder(64 << 10)
