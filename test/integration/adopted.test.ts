@@ -1,9 +1,9 @@
 /** Streams over existing topics, and schemas given by id: kafkajs makes the topics, the registry's own API the schemas. */
 import kafkajs, { type Admin, type Producer } from 'kafkajs'
-import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { connect, lettersOf, stream } from '../harness/connectors.ts'
+import { framed, register } from '../harness/foreign-topics.ts'
 import { createStream, dataText, type NewStream, readAll, waitForTotal, write } from '../harness/pipelines.ts'
 import { createRecordIndex } from '../../services/control-plane/stream-data/record-index.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
@@ -28,21 +28,6 @@ afterAll(async () => {
   await admin.disconnect()
 })
 
-type Reference = { name: string; subject: string; version: number }
-async function register(subject: string, schemaType: string, schema: string, references: Reference[] = []): Promise<number> {
-  const answer = await fetch(`${service().registryUrl}/subjects/${subject}/versions`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/vnd.schemaregistry.v1+json' },
-    body: JSON.stringify({ schemaType, schema, references }),
-  })
-  if (!answer.ok) throw new Error(`registering answered ${answer.status}: ${await answer.text()}`)
-  return ((await answer.json()) as { id: number }).id
-}
-const framed = (id: number, value: Buffer | string) => {
-  const prefix = Buffer.alloc(5)
-  prefix.writeInt32BE(id, 1)
-  return Buffer.concat([prefix, Buffer.from(value as string)])
-}
 async function newTopic(partitions = 3, settings: Record<string, string> = {}, topic = unique('theirs')): Promise<string> {
   const configEntries = Object.entries({ 'retention.ms': '123456789', ...settings }).map(([name, value]) => ({ name, value }))
   await admin.createTopics({ topics: [{ topic, numPartitions: partitions, configEntries }], waitForLeaders: true })
@@ -115,48 +100,6 @@ describe('a topic with JSON values', () => {
     await eventually('the stream can be deleted', async () => (await client.call('DELETE', `/v1/streams/${made.id}`)).status === 204)
     expect(await admin.listTopics()).toContain(topic)
     expect((await fetch(`${service().registryUrl}/subjects/${topic}-value/versions`)).status).toBe(200)
-  })
-
-  it('takes a pipeline’s output within the topic’s own limit for a batch', async () => {
-    const topic = await newTopic()
-    const schema_id = await register(`${topic}-value`, 'JSON', '{"type":"object","properties":{"id":{"type":"integer"}}}')
-    const made = await adopted({ topic, schema_id })
-    const from = await createStream(client, { id: 'integer', text: 'string' })
-    // One round makes far more than a megabyte, the broker's default.
-    for (let part = 0; part < 4; part++)
-      await write(
-        client,
-        from.id,
-        Array.from({ length: 80 }, (_, id) => ({ id, text: String(part).repeat(10_000) })),
-      )
-    const id = await connect(client, stream(from.id), [], stream(made.id))
-    await waitForTotal(client, made.id, 320)
-    expect((await lettersOf(client, id)).total).toBe(0)
-  })
-
-  it('keeps a value of many megabytes whole when it becomes a dead letter', async () => {
-    const topic = await newTopic(1, { 'max.message.bytes': String(24 << 20) })
-    const schema_id = await register(`${topic}-value`, 'JSON', ID_AND_N)
-    const made = await adopted({ topic, schema_id })
-    const sink = await createStream(client, { id: 'integer' })
-    const filter = { name: 'dps/filter', config: { field: 'id', operator: 'gte', value: 0 } }
-    const id = await connect(client, stream(made.id), [filter], stream(sink.id))
-    // Random, so that no compression makes it fit.
-    const large = framed(schema_id, `{"id":1,"text":"${randomBytes(9 << 20).toString('base64')}"}`)
-    await producer.send({
-      topic,
-      messages: [{ value: framed(schema_id, '{"id":0}') }, { value: large }, { value: framed(schema_id, '{"id":2}') }],
-    })
-    await waitForTotal(client, sink.id, 2)
-    const letters = await eventually('the dead letter', async () => {
-      const found = await lettersOf(client, id)
-      return found.total === 1 && found
-    })
-    expect(letters.dead_letters[0]!.offset).toBe(1)
-    const name = (await admin.listTopics()).find((each) => each.includes(id) && each.endsWith('dead-letters'))!
-    const sizes: number[] = []
-    await readTopic(name, (value) => sizes.push(value.length))
-    expect(sizes).toEqual([large.length])
   })
 
   it('has its records counted from zero after it was recreated', async () => {

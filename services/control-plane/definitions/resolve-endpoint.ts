@@ -108,7 +108,12 @@ export function streamCodecOf({ name, format }: StreamRow, schemas: ReadonlyMap<
   const texts = [...schemas].map(([id, schema]) => [String(id), schemaTextOf({ name, format, ...schema })])
   return { format, schemas: Object.fromEntries(texts) }
 }
+
 export const bytesMaxOf = ({ batch_bytes_max }: StreamRow): number => batch_bytes_max ?? LIMITS.topic_batch_bytes_max
+
+/** A dead letter contains its whole record, and records of an adopted topic may be large. */
+export const letterBytesMaxOf = (stream: StreamRow): number =>
+  Math.max(LIMITS.dead_letter_batch_bytes_max, bytesMaxOf(stream) + LIMITS.dead_letter_headers_bytes)
 
 /** The stream as a sink. */
 export const topicSinkOf = (stream: StreamRow, compression: TopicSink['compression']): TopicSink => ({

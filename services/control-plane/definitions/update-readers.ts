@@ -1,18 +1,61 @@
-/** Gives the pipelines that read a stream a next revision that can also read values of the stream's new schema. */
+/** Gives the pipelines that use a stream a next revision that knows what has changed of the stream: its schemas, or its topic's limit. */
+import { isDeepStrictEqual } from 'node:util'
+import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { Queryable } from '../store/database.ts'
-import { listPipelinesReading, lockPipeline } from '../store/pipelines.ts'
+import { listPipelinesReading, lockPipeline, type PipelineRow } from '../store/pipelines.ts'
 import { schemasOf, type StreamRow } from '../store/streams.ts'
 import { publishRevision } from '../publisher/enqueue.ts'
-import { streamCodecOf } from './resolve-endpoint.ts'
+import { bytesMaxOf, letterBytesMaxOf, streamCodecOf } from './resolve-endpoint.ts'
 
-export async function updateReaders(trx: Queryable, stream: StreamRow): Promise<void> {
-  const codec = streamCodecOf(stream, await schemasOf(trx, stream.id))
-  if (!codec) return
+/** Publishes what `next` makes of the definitions of the stream's pipelines, where that differs. Answers whether any did. */
+async function reviseUsers(
+  trx: Queryable,
+  stream: StreamRow,
+  next: (definition: PipelineDefinition) => PipelineDefinition,
+  changeOf: (row: PipelineRow) => Parameters<typeof publishRevision>[3] = () => ({}),
+): Promise<boolean> {
+  let hasAny = false
   for (const id of await listPipelinesReading(trx, stream.id)) {
     const row = await lockPipeline(trx, id)
     if (!row || row.status === 'deleting') continue
-    const { source } = row.definition
-    if (source.kind !== 'topic' || source.topic !== stream.topic) continue
-    await publishRevision(trx, row, { ...row.definition, source: { ...source, codec }, revision: row.revision + 1 })
+    const definition = next(row.definition)
+    if (isDeepStrictEqual(definition, row.definition)) continue
+    await publishRevision(trx, row, { ...definition, revision: row.revision + 1 }, changeOf(row))
+    hasAny = true
   }
+  return hasAny
+}
+
+/** Lets the pipelines that read the stream read values of its new schema. */
+export async function updateReaders(trx: Queryable, stream: StreamRow): Promise<void> {
+  const codec = streamCodecOf(stream, await schemasOf(trx, stream.id))
+  if (!codec) return
+  await reviseUsers(trx, stream, (definition) => {
+    const { source } = definition
+    return source.kind === 'topic' && source.topic === stream.topic ? { ...definition, source: { ...source, codec } } : definition
+  })
+}
+
+/** How large a dead letter of the pipeline may have to be, with the stream's present limit: its topic never gets a smaller limit. */
+export const letterBytesMaxBy = (stream: StreamRow, { source, dead_letter_bytes_max }: PipelineDefinition): number =>
+  source.topic === stream.topic ? Math.max(dead_letter_bytes_max, letterBytesMaxOf(stream)) : dead_letter_bytes_max
+
+/**
+ * Lets the pipelines that use an adopted stream know its topic's limit for a batch. Their tasks start anew, because one that is writing a
+ * batch beyond it fails. `roomy`: the pipelines whose topic of dead letters has room. Throws where one was made meanwhile. Answers whether
+ * any was revised.
+ */
+export async function updateLimits(trx: Queryable, stream: StreamRow, roomy: ReadonlySet<string>): Promise<boolean> {
+  const next = (definition: PipelineDefinition): PipelineDefinition => {
+    const { sink, pipeline_id } = definition
+    const dead_letter_bytes_max = letterBytesMaxBy(stream, definition)
+    if (dead_letter_bytes_max > definition.dead_letter_bytes_max && !roomy.has(pipeline_id))
+      throw new Error(`the pipeline ${pipeline_id} was made meanwhile`)
+    const isSink = sink.kind === 'topic' && sink.topic === stream.topic
+    return { ...definition, dead_letter_bytes_max, sink: isSink ? { ...sink, bytes_max: bytesMaxOf(stream) } : sink }
+  }
+  return reviseUsers(trx, stream, next, ({ status, attempt }) => ({
+    attempt: attempt + 1,
+    ...(status === 'failed' ? { status: 'starting', status_reason: null } : {}),
+  }))
 }

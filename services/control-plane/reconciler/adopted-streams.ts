@@ -1,6 +1,6 @@
 /** Follows what other clients do to adopted topics: they add partitions, change settings, and register schemas that readers must know. */
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
-import { describeTopicConfig } from '../../../shared/kafka/admin/topic-config.ts'
+import { describeTopicConfig, setBatchBytesMax } from '../../../shared/kafka/admin/topic-config.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import type { SchemaText } from '../../../shared/model/schema-text.ts'
 import { fieldsOf } from '../registry/fields.ts'
@@ -17,7 +17,8 @@ import {
   type StreamSchemaRow,
 } from '../store/streams.ts'
 import type { Deps } from '../deps.ts'
-import { updateReaders } from '../definitions/update-readers.ts'
+import { letterBytesMaxBy, updateLimits, updateReaders } from '../definitions/update-readers.ts'
+import { findAnyPipeline, listPipelinesReading } from '../store/pipelines.ts'
 
 export type NewSchemas = ReadonlyMap<number, StreamSchemaRow>
 
@@ -59,18 +60,44 @@ export async function saveSchemas(db: Queryable, streamId: string, schemas: NewS
 const bytesOf = (text: SchemaText | null): number =>
   text ? text.references.reduce((sum, reference) => sum + reference.text.length, text.text.length) : 0
 
-/** Updates partitions (HTTP writes must put keys where other clients do), batch size (writes must fit), compaction (counts grow stale). */
-async function followTopic({ db, cluster, withAdmin }: Pick<Deps, 'db' | 'cluster' | 'withAdmin'>, stream: StreamRow): Promise<void> {
+/**
+ * Raises the limits of topics of dead letters, where records of the stream may be larger by now; before the pipelines are told, which write
+ * as much as they are told of. Answers which of the stream's pipelines have room. Throws while one is being created.
+ */
+async function makeRoom({ db, cluster }: Pick<Deps, 'db' | 'cluster'>, stream: StreamRow): Promise<Set<string>> {
+  const roomy = new Set<string>()
+  for (const id of await listPipelinesReading(db, stream.id)) {
+    const row = await findAnyPipeline(db, id)
+    if (!row || row.status === 'deleting') continue
+    const { dead_letter_topic, dead_letter_bytes_max } = row.definition
+    const bytes = letterBytesMaxBy(stream, row.definition)
+    if (bytes > dead_letter_bytes_max) await setBatchBytesMax(await cluster.anyConnection(), dead_letter_topic, bytes)
+    roomy.add(id)
+  }
+  return roomy
+}
+
+/**
+ * Updates partitions (HTTP writes must put keys where other clients do), batch size (writes must fit, those of pipelines too), compaction
+ * (counts grow stale). Answers whether pipelines got a revision.
+ */
+async function followTopic({ db, cluster, withAdmin }: Pick<Deps, 'db' | 'cluster' | 'withAdmin'>, stream: StreamRow): Promise<boolean> {
   const layout = await cluster.describeTopic(stream.topic)
-  if (!layout) return
+  if (!layout) return false
   const { batch_bytes_max, is_compacted } = await withAdmin((admin) => describeTopicConfig(admin, stream.topic))
   const found = { partitions: layout.leaders.length, batch_bytes_max, is_compacted }
   const isSame =
     found.partitions === stream.partitions && batch_bytes_max === stream.batch_bytes_max && is_compacted === stream.is_compacted
-  if (!isSame) await updateStream(db, stream.id, found)
+  if (isSame) return false
+  const roomy = await makeRoom({ db, cluster }, { ...stream, ...found })
+  return inTransaction(db, async (trx) => {
+    // A pipeline created meanwhile either knows the limit already or is among those updated below.
+    if (!(await lockStream(trx, stream.account_id, stream.id))) return false
+    return updateLimits(trx, await updateStream(trx, stream.id, found), roomy)
+  })
 }
 
-/** Each call checks all adopted streams once; pipelines that read a stream with a new schema get their next revision. */
+/** Each call checks all adopted streams once; pipelines get their next revision where its schemas or its limit have changed. */
 export function createAdoptedFollower(
   deps: Pick<Deps, 'db' | 'cluster' | 'registry' | 'withAdmin' | 'log' | 'notifyPublisher'>,
 ): () => Promise<void> {
@@ -79,7 +106,7 @@ export function createAdoptedFollower(
   const lookedAt = new Map<string, number>()
 
   async function follow(stream: StreamRow): Promise<void> {
-    await followTopic(deps, stream)
+    if (await followTopic(deps, stream)) notifyPublisher()
     const newest = stream.format === 'json' ? undefined : await registry.newestOf(subjectOf(stream.topic))
     if (newest === undefined || lookedAt.get(stream.id) === newest) return
     const schemas = await findNewSchemas(deps, stream)

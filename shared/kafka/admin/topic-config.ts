@@ -1,4 +1,5 @@
-/** Settings of a topic that this service did not create. */
+/** Settings of topics: of those that this service did not create, and the one that it changes of its own. */
+import { incrementalAlterConfigsV1, type Connection } from '@platformatic/kafka'
 import kafkajs from 'kafkajs'
 import type { KafkaAdmin } from './admin.ts'
 
@@ -25,4 +26,13 @@ export async function describeTopicConfig(admin: KafkaAdmin, topic: string): Pro
     batch_bytes_max: numberOf('max.message.bytes'),
     is_compacted: (entryOf('cleanup.policy') ?? '').includes('compact'),
   }
+}
+
+const TOPIC = 2
+const SET = 0
+
+/** Sets the topic's `max.message.bytes`, and nothing else. Throws the broker's error, as where the topic does not exist. */
+export async function setBatchBytesMax(connection: Connection, topic: string, bytes: number): Promise<void> {
+  const configs = [{ name: 'max.message.bytes', configOperation: SET, value: String(bytes) } as const]
+  await incrementalAlterConfigsV1.api.async(connection, [{ resourceType: TOPIC, resourceName: topic, configs }], false)
 }

@@ -26,7 +26,7 @@ import {
   orderedForSink,
   resolveConfig,
   resolveEndpoint,
-  bytesMaxOf,
+  letterBytesMaxOf,
   sinkDefinitionOf,
   streamCodecOf,
   usesOf,
@@ -83,10 +83,6 @@ function resolveInput(
     start: new Map(Array.from({ length: partitions }, (_, partition) => [partition, 0n])),
   }
 }
-
-/** A dead letter contains its whole record, and records of an adopted topic may be large. */
-const deadLetterBytesMaxOf = (source: ResolvedEndpoint): number =>
-  Math.max(LIMITS.dead_letter_batch_bytes_max, source.kind === 'stream' ? bytesMaxOf(source.stream) + LIMITS.dead_letter_headers_bytes : 0)
 
 type StoreDeps = Pick<Deps, 'db' | 'cacheFolder' | 'names' | 'workshop' | 'cluster'>
 
@@ -150,7 +146,7 @@ async function resolvePipeline(
       on_error: body.on_error,
     }),
     dead_letter_topic: names.deadLetterTopic(caller.accountId, id),
-    dead_letter_bytes_max: deadLetterBytesMaxOf(source),
+    dead_letter_bytes_max: source.kind === 'stream' ? letterBytesMaxOf(source.stream) : LIMITS.dead_letter_batch_bytes_max,
     group_id: names.pipelineGroup(id),
     steps,
     failure_threshold: body.failure_threshold,
