@@ -1,9 +1,19 @@
 /** A clock that is set back, as by a time server, delays nothing: what takes time is measured by a clock that only goes forward. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { openDecoder } from '../../services/processor/lane/codec-input.ts'
+import { createFailureThreshold } from '../../services/processor/task/failure-threshold.ts'
+import { createPlanners } from '../../services/processor/task/planners.ts'
 import { createHeldRows, type HeldRowsOptions } from '../../services/processor/task/round/held-rows.ts'
 import { createJobRate } from '../../services/processor/task/round/job-rate.ts'
 import { createTopicWriter, type TopicWriterOptions } from '../../services/processor/task/round/topic-writer.ts'
+import { findLayout } from '../../services/processor/transaction/layouts.ts'
 import { createBreaker } from '../../shared/connectors/http/breaker.ts'
+import { encodeRecords } from '../../shared/kafka/protocol/record-batch.ts'
+import { frame } from '../../shared/model/framing.ts'
+import { failUntimely } from '../../shared/smartmodule/host/check-output.ts'
+import type { Kernel } from '../../shared/smartmodule/host/kernel.ts'
+import { UnknownSchema } from '../../shared/registry/codecs.ts'
+import { Interrupted } from '../../services/processor/interruption.ts'
 import type { PartitionOutcome } from '../../services/processor/lane/messages.ts'
 import type { Running } from '../../services/processor/task/running.ts'
 
@@ -69,4 +79,60 @@ it('a web service is asked again after its pause', () => {
   expect(pauseMs).toBeGreaterThan(0)
   setBack(pauseMs)
   expect(breaker.openForMs()).toBe(0)
+})
+
+it('a schema that never arrives is waited for once', () => {
+  const decoder = openDecoder({ format: 'avro', schemas: {} })
+  const value = Buffer.concat([frame(7, ''), Buffer.from([0])])
+  const decode = () => decoder.decode(encodeRecords([{ offsetDelta: 0, timestampDelta: 0n, key: null, value, headers: [] }]), 1)
+  expect(decode).toThrow(UnknownSchema)
+  setBack(20_000)
+  expect(decode).not.toThrow()
+  setBack(0)
+  expect(decode).not.toThrow()
+})
+
+it('the share of failed records is that of the last minute', () => {
+  const threshold = createFailureThreshold(0.5)
+  threshold.check([[0, 900n, 900, 800]])
+  setBack(61_000)
+  expect(() => threshold.check([[0, 1100n, 200, 0]])).not.toThrow()
+})
+
+it('a topic that does not exist is waited for for ten seconds', async () => {
+  const looking = findLayout({ describeTopic: async () => undefined } as never, 't').catch((error: unknown) => String(error))
+  setBack(0)
+  await vi.advanceTimersByTimeAsync(10_300)
+  expect(await Promise.race([looking, Promise.resolve('it is still waited for')])).toContain('does not exist')
+})
+
+it('the sink of an earlier revision is given up after its time', async () => {
+  const running = (revision: number) => ({ definition: { revision, sink: { revision } }, chain: { close: () => {} } }) as unknown as Running
+  const away = () => Promise.reject(new Interrupted({ kind: 'sink_away', afterMs: 0 }, 'away'))
+  const planners = createPlanners(
+    async () => running(1) as never,
+    away,
+    () => {},
+  )
+  const open = () => planners.open(1, running(2), async () => running(1))
+  await expect(open()).rejects.toThrow('away')
+  setBack(21_000)
+  await expect(open()).rejects.toThrow('away')
+  expect((await open()).definition.revision).toBe(2)
+})
+
+it('no record of the present time is taken for one of the future', () => {
+  vi.useRealTimers()
+  const now = Date.now()
+  vi.spyOn(Date, 'now').mockReturnValue(now - 2 * HOUR_MS)
+  const failed: number[] = []
+  // What the kernel has for a record whose time is that of its batch.
+  const kernel = {
+    currentEarliest: () => 0n,
+    currentLatest: () => 0n,
+    findUntimely: (from: number, _earliest: bigint, latest: bigint) => (from === 0 && 0n > latest ? 0 : -1),
+  } as unknown as Kernel
+  failUntimely(kernel, BigInt(now), (at) => failed.push(at))
+  vi.restoreAllMocks()
+  expect(failed).toEqual([])
 })

@@ -102,7 +102,7 @@ export function startIntake(options: IntakeOptions): Task {
     let source: OpenSource | undefined
     try {
       const opened = (source = await openSource())
-      const layouts = await openLayouts(cluster, [topic, seenTopic], now)
+      const layouts = await openLayouts(cluster, [topic, seenTopic])
       await member.join({
         brokers: options.brokers,
         clientId: options.clientId,

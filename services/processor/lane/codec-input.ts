@@ -11,7 +11,7 @@ import { openValueDecoder, UnknownSchema } from '../../../shared/registry/codecs
 /** Decodes the values of records sections. */
 export type SectionDecoder = {
   /** Returns a section with the same records, decoded. Throws UnknownSchema while a schema that it lacks may still be announced. */
-  decode(section: Buffer, count: number, nowMs: number): Buffer
+  decode(section: Buffer, count: number): Buffer
   /** Why the value at this offsetDelta of the section decoded last can't be read; undefined where it can, or has no frame. */
   reasonAt(delta: number): string | undefined
 }
@@ -28,21 +28,22 @@ export function openDecoder(codec: SourceCodec): SectionDecoder {
   const unknownSince = new Map<number, number>()
   const reasons = new Map<number, string>()
 
-  function isAwaited({ id }: UnknownSchema, nowMs: number): boolean {
+  function isAwaited({ id }: UnknownSchema): boolean {
+    const nowMs = performance.now()
     const since = unknownSince.get(id) ?? nowMs
     if (unknownSince.size < UNKNOWN_MAX) unknownSince.set(id, since)
     return nowMs - since < WAIT_MS && unknownSince.has(id)
   }
 
   return {
-    decode(section, count, nowMs) {
+    decode(section, count) {
       reasons.clear()
       let awaited: UnknownSchema | undefined
       const decoded = (value: Buffer, delta: number): Buffer => {
         try {
           return decodeValue(value)
         } catch (error) {
-          if (error instanceof UnknownSchema && isAwaited(error, nowMs)) awaited ??= error
+          if (error instanceof UnknownSchema && isAwaited(error)) awaited ??= error
           else if (isFramed(value)) reasons.set(delta, reasonOf(error))
           return UNREADABLE
         }

@@ -142,7 +142,7 @@ export function openPartitionOutput(context: RunContext, input: RoundPartition) 
       if (rowBuffer) rowBuffer.originOf = selected && ((offset) => selected.originOf(Number(BigInt(offset) - header.baseOffset)))
       await chain.run(
         {
-          section: decode ? decode.decode(section, count, nowMs) : section,
+          section: decode ? decode.decode(section, count) : section,
           recordCount: count,
           lastOffsetDelta: header.lastOffsetDelta,
           firstDelta,

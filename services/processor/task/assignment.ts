@@ -43,9 +43,9 @@ type Writing = { running(): Running; sink: OpenSink | undefined; planned: readon
 
 /** True when a job is done; false when the assignment is void, or the task pauses or stops. */
 export async function runAssignment(options: AssignmentOptions, owned: Assignment): Promise<boolean> {
-  const { cluster, member, transactions, targets, revisions, planners, progress, sink, now } = options
+  const { cluster, member, transactions, targets, revisions, planners, progress, sink } = options
   const { definition, accounting, isByKey } = revisions.current()
-  const layout = await findLayout(cluster, definition.source.topic, now)
+  const layout = await findLayout(cluster, definition.source.topic)
   const loaded = await options.phases.loadPositions(cluster, definition, layout, owned, accounting, sink)
   progress.setPositions(loaded.positions)
   const { positions } = loaded

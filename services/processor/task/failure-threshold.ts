@@ -16,8 +16,8 @@ export type FailureThreshold = {
 const RECORDS_MIN = 1000
 const WINDOW_SECONDS = 60
 
-/** A `share` of 1 or more is never exceeded. */
-export function createFailureThreshold(share: number, now: () => number): FailureThreshold {
+/** A `share` of 1 or more is never exceeded. `now`: in milliseconds, by a clock that only goes forward. */
+export function createFailureThreshold(share: number, now = () => performance.now()): FailureThreshold {
   /** One bucket per second. */
   const buckets: { second: number; records: number; failed: number }[] = []
   /** By partition, the offset up to which records were counted, and how many of the last round had failed. */

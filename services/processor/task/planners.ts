@@ -27,7 +27,6 @@ export function createPlanners(
   earlier: Earlier,
   openSink: (definition: PipelineDefinition) => Promise<OpenSink | undefined>,
   warn: (message: string) => void,
-  now: () => number,
 ) {
   let planner: Running | undefined
   let ownSink: OpenSink | undefined
@@ -35,7 +34,7 @@ export function createPlanners(
   const refused = new Set<number>()
   /** By revision, since when its own sink has been tried. */
   const tried = new Map<number, number>()
-  const isOver = (revision: number) => now() - (tried.get(revision) ?? now()) > PATIENCE_MS
+  const isOver = (revision: number) => performance.now() - (tried.get(revision) ?? performance.now()) > PATIENCE_MS
 
   async function close(): Promise<void> {
     planner?.chain.close()
@@ -68,7 +67,7 @@ export function createPlanners(
       if (found) {
         const isSameSink = isDeepStrictEqual(found.definition.sink, current.definition.sink)
         if (!isSameSink) {
-          if (!tried.has(revision)) tried.set(revision, now())
+          if (!tried.has(revision)) tried.set(revision, performance.now())
           ownSink = await openSink(found.definition).catch((error: unknown) => {
             if (interruptionOf(error).kind === 'sink_refused' || isOver(revision)) giveUp(revision, error)
             throw error

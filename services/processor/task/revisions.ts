@@ -16,7 +16,6 @@ export type RevisionsOptions = {
   partitions: number
   /** What the pipeline writes to where that is an external system. */
   sink: OpenSink | undefined
-  now: () => number
   log: (level: 'info', message: string) => void
   onChange: () => void
 }
@@ -40,18 +39,18 @@ export type Revisions = {
 }
 
 export async function openRevisions(options: RevisionsOptions, first: Revision): Promise<Revisions> {
-  const { lanes, signal, phases, targets, partitions, sink, now } = options
+  const { lanes, signal, phases, targets, partitions, sink } = options
   const open = (revision: Revision, to: OpenSink | undefined, before?: Running) =>
     openRevision({ lanes, signal, phases, before: before?.accounting }, revision, to, targets, partitions)
   let current = await open(first, sink)
   let next: Revision | undefined
-  const thresholdOf = ({ definition }: Revision) => createFailureThreshold(definition.failure_threshold, now)
+  const thresholdOf = ({ definition }: Revision) => createFailureThreshold(definition.failure_threshold)
   let threshold = thresholdOf(first)
   return {
     current: () => current,
     threshold: () => threshold,
     resetThreshold() {
-      threshold = createFailureThreshold(current.definition.failure_threshold, now)
+      threshold = createFailureThreshold(current.definition.failure_threshold)
     },
     hasNext: () => next !== undefined,
     isReset: () => next !== undefined && next.definition.reset_revision > current.definition.reset_revision,

@@ -15,11 +15,10 @@ export async function openTargets(
   cluster: Cluster,
   { sink, dead_letter_topic }: PipelineDefinition,
   ledgerTopic: string,
-  now: () => number,
 ): Promise<Targets> {
   const sinkTopic = sink.kind === 'topic' ? sink.topic : undefined
   const topics = [dead_letter_topic, ledgerTopic, ...(sinkTopic === undefined ? [] : [sinkTopic])]
-  const layouts = await openLayouts(cluster, [...new Set(topics)], now)
+  const layouts = await openLayouts(cluster, [...new Set(topics)])
   return {
     ...layouts,
     get sink() {

@@ -53,7 +53,7 @@ const STOP_ROUND_MAX_MS = 3000
 const PATIENCE = { minMs: 100, maxMs: 5000, failuresMax: 20 }
 
 export function startTask(options: TaskOptions): Task {
-  const { cluster, definition, phases, now, log, onChange } = options
+  const { cluster, definition, phases, log, onChange } = options
   const name = `${runIdOf(definition)}-${options.task}`
   const connections = cluster.openConnections(name)
   // A long-polling fetch would delay every later request on the same connection.
@@ -64,7 +64,6 @@ export function startTask(options: TaskOptions): Task {
     options.earlier,
     (planned) => openSink(planned, { ...options.connectors, fields: sinkFieldsOf(planned) }),
     (message) => log('warn', message),
-    now,
   )
   const awayDeadLetters: AwayDeadLetters = new Set()
   const size = createRoundSize(options.roundBytesMax)
@@ -84,10 +83,10 @@ export function startTask(options: TaskOptions): Task {
     let poll: NodeJS.Timeout | undefined
     let sink: OpenSink | undefined
     try {
-      const targets = await openTargets(cluster, definition, options.ledgerTopic, now)
-      const partitions = (await findLayout(cluster, definition.source.topic, now)).leaders.length
+      const targets = await openTargets(cluster, definition, options.ledgerTopic)
+      const partitions = (await findLayout(cluster, definition.source.topic)).leaders.length
       sink = await openSink(definition, options.connectors)
-      const around = { lanes: options.lanes, signal: gone.signal, phases, targets, partitions, sink, now, log, onChange }
+      const around = { lanes: options.lanes, signal: gone.signal, phases, targets, partitions, sink, log, onChange }
       const opened = (revisions = await openRevisions(around, { definition, chain: options.chain }))
       if (early) opened.offer(early)
       await member.join({

@@ -9,18 +9,22 @@ const APPEARS_WITHIN_MS = 10_000
 const LOOK_MS = 200
 
 /** The layout of a topic; one created a moment ago may not have reached this broker's metadata yet. Fails the task without one. */
-export async function findLayout(cluster: Cluster, topic: string, now: () => number): Promise<TopicLayout> {
-  for (const deadline = now() + APPEARS_WITHIN_MS; now() < deadline; await new Promise((resolve) => setTimeout(resolve, LOOK_MS))) {
+export async function findLayout(cluster: Cluster, topic: string): Promise<TopicLayout> {
+  for (
+    const deadline = performance.now() + APPEARS_WITHIN_MS;
+    performance.now() < deadline;
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+  ) {
     const layout = await cluster.describeTopic(topic)
     if (layout) return layout
   }
   throw new Interrupted('failed', `topic ${topic} does not exist`)
 }
 
-export async function openLayouts(cluster: Cluster, topics: readonly string[], now: () => number): Promise<Layouts> {
+export async function openLayouts(cluster: Cluster, topics: readonly string[]): Promise<Layouts> {
   const layouts = new Map<string, TopicLayout>()
   const refresh = async () => {
-    for (const topic of topics) layouts.set(topic, await findLayout(cluster, topic, now))
+    for (const topic of topics) layouts.set(topic, await findLayout(cluster, topic))
   }
   await refresh()
   return {

@@ -29,15 +29,17 @@ export function failUnframed(kernel: Kernel, failAt: (ordinal: number, code: str
     failAt(at, 'not_framed', 'the value that the SmartModule wrote is empty, or does not start with the prefix of the sink’s schema')
 }
 
-/** Fails the records whose timestamp a broker would refuse at `nowMs`. `baseTimestamp` is that of the batch. */
+/** The time by the clock, and by what has passed since the process began: a clock that is set back must not blame records of now. */
+const latestNow = (): number => Math.max(Date.now(), Math.floor(performance.timeOrigin + performance.now()))
+
+/** Fails the records whose timestamp a broker would refuse now. `baseTimestamp` is that of the batch. */
 export function failUntimely(
   kernel: Kernel,
   baseTimestamp: bigint,
-  nowMs: number,
   failAt: (ordinal: number, code: string, message: string) => void,
 ): void {
   const earliest = NO_TIMESTAMP - baseTimestamp
-  const ahead = BigInt(nowMs) + AHEAD_MAX_MS - baseTimestamp
+  const ahead = BigInt(latestNow()) + AHEAD_MAX_MS - baseTimestamp
   // The kernel takes 64 bits.
   const latest = ahead > LONG_MAX ? LONG_MAX : ahead
   if (kernel.currentEarliest() >= earliest && kernel.currentLatest() <= latest) return
