@@ -18,8 +18,8 @@ export function createSilence() {
       seconds = starved = 0
     },
     /**
-     * Call once a second. `waitedSeconds`: for how long the runner has had no processor since its start. Whether it has been silent for more
-     * than `limit` seconds.
+     * Call once a second. `waitedSeconds`: for how long the runner has had no processor since its start. Returns whether it has been silent
+     * for more than `limit` seconds.
      */
     isOver(limit: number, waitedSeconds: number): boolean {
       seconds++
