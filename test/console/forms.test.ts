@@ -164,17 +164,44 @@ describe.skipIf(!hasBrowser)('a group of dead letters', () => {
   })
 })
 
+/** Answers what the page asks before it is left: with Stay, or by `isLeft` with Leave. Keeps which kinds of questions came. */
+function answerOn(page: Page): { asked: string[]; isLeft: boolean } {
+  const answers = { asked: [] as string[], isLeft: false }
+  page.on('dialog', async (dialog) => {
+    answers.asked.push(dialog.type())
+    await (answers.isLeft ? dialog.accept() : dialog.dismiss())
+  })
+  return answers
+}
+
 describe.skipIf(!hasBrowser)('a form that is not saved', () => {
+  it('is asked about before one signs out, and a yes is not asked for twice', async () => {
+    await inConsole(async ({ page, context }) => {
+      const other = await context.newPage()
+      await other.goto(at('streams'))
+      await other.getByRole('heading', { name: 'Streams' }).waitFor()
+      const answers = answerOn(page)
+      await page.goto(at('start'))
+      const records = page.getByLabel('Some records')
+      await records.fill('{"kept": 1}')
+      await page.getByRole('button', { name: 'Sign out' }).click()
+      await eventually('it has asked', async () => answers.asked.length === 1)
+      // Stay means that nothing happened, here and in the other tabs.
+      expect((await page.request.get(`${service().apiUrl}/v1/session`)).status()).toBe(200)
+      expect([await records.inputValue(), await other.getByRole('heading', { name: 'Streams' }).count()]).toEqual(['{"kept": 1}', 1])
+      answers.isLeft = true
+      await page.getByRole('button', { name: 'Sign out' }).click()
+      await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+      expect(answers.asked).toEqual(['confirm', 'confirm'])
+    })
+  })
+
   it('is left by a link, or by Ctrl-K, only where one says so', async () => {
     const stream = unique('elsewhere')
     await createStream(client, { n: 'integer' }, { name: stream })
     await inConsole(async ({ page }) => {
-      const asked: string[] = []
-      let isLeft = false
-      page.on('dialog', async (dialog) => {
-        asked.push(dialog.type())
-        await (isLeft ? dialog.accept() : dialog.dismiss())
-      })
+      const answers = answerOn(page)
+      const { asked } = answers
       const goTo = async () => {
         await page.keyboard.press('Control+k')
         await page.getByRole('dialog').getByRole('combobox').fill(stream)
@@ -193,7 +220,7 @@ describe.skipIf(!hasBrowser)('a form that is not saved', () => {
       // What leads nowhere else does not ask.
       await page.getByRole('link', { name: 'To the content' }).press('Enter')
       expect([asked.length, await records.inputValue()]).toEqual([2, '{"kept": 1}'])
-      isLeft = true
+      answers.isLeft = true
       await goTo()
       await page.getByRole('heading', { name: stream }).waitFor()
       await page.getByRole('link', { name: 'Streams', exact: true }).click()
@@ -205,11 +232,9 @@ describe.skipIf(!hasBrowser)('a form that is not saved', () => {
   it('is one only where something differs from what is saved', async () => {
     const id = await stopped(unique('untouched'), [filter(10)])
     await inConsole(async ({ page }) => {
-      const asked: string[] = []
-      page.on('dialog', async (dialog) => {
-        asked.push(dialog.type())
-        await dialog.accept()
-      })
+      const answers = answerOn(page)
+      const { asked } = answers
+      answers.isLeft = true
       await page.goto(at(`pipelines/${id}/change`))
       // Chromium asks only on a page that was clicked or typed on.
       await valueOf(page, 1).click()

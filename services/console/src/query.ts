@@ -1,7 +1,7 @@
 /** Answers of the API as a component's state: refreshed while the page is visible, kept while the service is away. */
 import { signal } from '@preact/signals'
-import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { Failure, get, HOME, withQuery } from './api.ts'
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import { Failure, get, withQuery } from './api.ts'
 import { hasEnded } from './session.ts'
 
 /** How many questions have gone without an answer: the page says that it tries again. */
@@ -81,40 +81,6 @@ async function readAll<T>(path: string, signal: AbortSignal): Promise<T> {
 
 /** All of a list, however long it is. A path of null asks nothing. */
 export const useAll = <T>(path: string | null): Query<T> => useQuery<T>(path, 0, readAll)
-
-let isHeld = false
-/** Asks before what was not saved is left behind. */
-export const mayLeave = (): boolean => !isHeld || confirm('What you have written here is not saved. Leave it?')
-
-/** Whether the click follows a link to another screen, in this tab. The browser asks by itself before it leaves the console. */
-function isLeaving({ target, button, ctrlKey, metaKey, altKey, shiftKey }: MouseEvent): boolean {
-  const link = target instanceof Element && target.closest('a')
-  if (!link || button !== 0 || ctrlKey || metaKey || altKey || shiftKey) return false
-  return link.href.startsWith(HOME.href) && !link.target && !link.getAttribute('href')?.startsWith('#')
-}
-
-/** Asks before one leaves the page, or the screen by a link, while there is something that was not saved. */
-export function useUnsaved(isUnsaved: boolean): void {
-  // At once: the next click may be the one.
-  useLayoutEffect(() => {
-    if (!isUnsaved) return
-    isHeld = true
-    const onUnload = (event: BeforeUnloadEvent): void => event.preventDefault()
-    const onClick = (event: MouseEvent): void => {
-      if (!isLeaving(event) || mayLeave()) return
-      event.preventDefault()
-      event.stopPropagation()
-    }
-    addEventListener('beforeunload', onUnload)
-    // Before the router has followed it.
-    addEventListener('click', onClick, true)
-    return () => {
-      isHeld = false
-      removeEventListener('beforeunload', onUnload)
-      removeEventListener('click', onClick, true)
-    }
-  }, [isUnsaved])
-}
 
 /** What a button does: runs once at a time, and keeps why it failed. */
 export function useAction(): { run(work: () => Promise<unknown>): Promise<void>; isBusy: boolean; failure: Failure | undefined } {

@@ -2,6 +2,7 @@
 import { signal } from '@preact/signals'
 import type { Session } from '../../../clients/typescript/src/generated/types.ts'
 import { call, Failure, get, HOME, post, remove, whenSignedOut } from './api.ts'
+import { mayLeave, reloadUnasked } from './unsaved.ts'
 
 /** Undefined until it is known, null without a session. It stays when the session ends, so that the page keeps what was typed. */
 export const session = signal<Session | null | undefined>(undefined)
@@ -127,8 +128,9 @@ export function keepPassword(): void {
 }
 
 export async function signOut(): Promise<void> {
+  if (!mayLeave()) return
   await remove('/session')
   tabs.postMessage(undefined)
   // What this page has read, and listens to, is gone with it.
-  location.reload()
+  reloadUnasked()
 }

@@ -7,8 +7,9 @@ import type {
   ListStreamsResponse,
 } from '../../../../clients/typescript/src/generated/types.ts'
 import { HOME } from '../api.ts'
-import { mayLeave, useAll, useQuery } from '../query.ts'
+import { useAll, useQuery } from '../query.ts'
 import { may } from '../session.ts'
+import { mayLeave } from '../unsaved.ts'
 import { Dialog } from './parts.tsx'
 
 type Place = { name: string; kind: string; path: string }

@@ -22,10 +22,11 @@ import { SameAs } from '../parts/same-as.tsx'
 import { within } from '../parts/schema-form.tsx'
 import { StepsForm } from '../parts/steps-form.tsx'
 import { planRows } from '../plan-rows.ts'
-import { useAction, useAll, useUnsaved } from '../query.ts'
+import { useAction, useAll } from '../query.ts'
 import { asCurl, needed } from '../same-as.ts'
 import { may } from '../session.ts'
 import { stepsOf, type Step } from '../steps.ts'
+import { useUnsaved } from '../unsaved.ts'
 
 type Draft = { name: string; description: string; source: Endpoint; processors: readonly Step[]; sink: Endpoint; tasks: number }
 

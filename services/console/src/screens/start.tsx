@@ -6,10 +6,11 @@ import { HOME, post, remove } from '../api.ts'
 import { Field, Refused, Title } from '../parts/parts.tsx'
 import { Results } from '../parts/results.tsx'
 import { SameAs, type Ways } from '../parts/same-as.tsx'
-import { useAction, useUnsaved } from '../query.ts'
+import { useAction } from '../query.ts'
 import { fedSchemaOf, generatedOf, rowsOf, schemaOf } from '../rows.ts'
 import { may } from '../session.ts'
 import { asCurl, asYaml, needed, operand, quoted, variable } from '../same-as.ts'
+import { useUnsaved } from '../unsaved.ts'
 
 const SAMPLE = `{"id": "a1", "city": "Wien", "amount": 12.5}
 {"id": "a2", "city": "Berlin", "amount": 99}
