@@ -196,6 +196,28 @@ describe.skipIf(!hasBrowser)('a form that is not saved', () => {
     })
   })
 
+  it('is left by Back and Forward only where one says so', async () => {
+    await inConsole(async ({ page }) => {
+      const answers = answerOn(page)
+      await page.getByRole('link', { name: 'New pipeline' }).click()
+      const records = page.getByLabel('Some records')
+      await records.waitFor()
+      await page.getByRole('link', { name: 'Any source, chain and sink instead' }).click()
+      await page.getByRole('heading', { name: 'New pipeline, in full' }).waitFor()
+      await page.goBack()
+      await records.fill('{"kept": 1}')
+      for (const [times, go] of [page.goForward, page.goBack].entries()) {
+        await go.call(page)
+        await eventually('it has asked', async () => answers.asked.length === times + 1)
+        expect([page.url(), await records.inputValue()]).toEqual([at('start'), '{"kept": 1}'])
+      }
+      answers.isLeft = true
+      await page.goBack()
+      await records.waitFor({ state: 'detached' })
+      expect(answers.asked).toEqual(['confirm', 'confirm', 'confirm'])
+    })
+  })
+
   it('is left by a link, or by Ctrl-K, only where one says so', async () => {
     const stream = unique('elsewhere')
     await createStream(client, { n: 'integer' }, { name: stream })

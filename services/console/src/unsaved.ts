@@ -1,9 +1,12 @@
 /** What was written and is not saved: one is asked before it is left behind. */
+import { useLocation } from 'preact-iso'
 import { useLayoutEffect } from 'preact/hooks'
 import { HOME } from './api.ts'
 
 /** How many forms on the page hold something. */
 let held = 0
+/** Where they are. */
+let place = ''
 
 /** Asks before what was not saved is left behind. */
 export const mayLeave = (): boolean => held === 0 || confirm('What you have written here is not saved. Leave it?')
@@ -23,7 +26,7 @@ function isLeaving({ target, button, ctrlKey, metaKey, altKey, shiftKey }: Mouse
   return link.href.startsWith(HOME.href) && !link.target && !link.getAttribute('href')?.startsWith('#')
 }
 
-// While it is captured: before the router follows it.
+// Both while the events are captured: before the router follows them.
 addEventListener(
   'click',
   (event) => {
@@ -33,13 +36,25 @@ addEventListener(
   },
   true,
 )
+addEventListener(
+  'popstate',
+  (event) => {
+    if (held === 0 || location.pathname + location.search === place || mayLeave()) return
+    event.stopImmediatePropagation()
+    // Back and Forward have moved already, and don't say which of them it was: the form gets a place after the one that they led to.
+    history.pushState(null, '', place)
+  },
+  true,
+)
 
-/** Asks before one leaves the page, or the screen by a link, while there is something that was not saved. */
+/** Asks before one leaves the page, or the screen by a link, Back or Forward, while there is something that was not saved. */
 export function useUnsaved(isUnsaved: boolean): void {
+  const { url } = useLocation()
   // At once: the next click may be the one.
   useLayoutEffect(() => {
     if (!isUnsaved) return
     held++
+    place = url
     return () => void held--
-  }, [isUnsaved])
+  }, [isUnsaved, url])
 }
