@@ -218,6 +218,32 @@ describe.skipIf(!hasBrowser)('a form that is not saved', () => {
     })
   })
 
+  it('is any that something was typed into', async () => {
+    const stream = await createStream(client, { n: 'integer' })
+    await inConsole(async ({ page }) => {
+      const answers = answerOn(page)
+      const typed: [path: string, opens: string, label: string, text: string][] = [
+        ['start', '', 'Name', 'others'],
+        ['start', '', 'Keep records for which', 'true'],
+        ['streams', 'New stream', 'Name', 'others'],
+        [`streams/${stream.id}`, 'Write records', 'Records to write', '{"n": 1}'],
+        [`streams/${stream.id}`, 'Change the schema', 'Fields of the next schema', '{}'],
+      ]
+      for (const [index, [path, opens, label, text]] of typed.entries()) {
+        await page.goto(at(path))
+        if (opens !== '') await page.locator('summary', { hasText: opens }).click()
+        await page.getByLabel(label).first().fill(text)
+        answers.isLeft = false
+        await page.getByRole('link', { name: 'Jobs' }).click()
+        await eventually(`${path} has asked about ${label}`, async () => answers.asked.length === index * 2 + 1)
+        expect(await page.getByLabel(label).first().inputValue()).toBe(text)
+        answers.isLeft = true
+        await page.getByRole('link', { name: 'Jobs' }).click()
+        await page.getByRole('heading', { name: 'Jobs' }).waitFor()
+      }
+    })
+  })
+
   it('is left by a link, or by Ctrl-K, only where one says so', async () => {
     const stream = unique('elsewhere')
     await createStream(client, { n: 'integer' }, { name: stream })

@@ -19,6 +19,7 @@ import { glimpse } from '../records.ts'
 import { asCurl } from '../same-as.ts'
 import { may } from '../session.ts'
 import { stepsOf } from '../steps.ts'
+import { useUnsaved } from '../unsaved.ts'
 import { JobProgress } from './job-progress.tsx'
 import { Badge, Field, Loaded, Refused, Table } from './parts.tsx'
 import { SameAs } from './same-as.tsx'
@@ -147,6 +148,8 @@ function Fix({
   const [text, setText] = useState(saved)
   const [answer, setAnswer] = useState<{ text: string; version: string; traces: Trace[]; gone: number; refused: unknown[] }>()
   const [version, setVersion] = useState(running.version)
+  const isChanged = text !== saved || version !== running.version
+  useUnsaved(isChanged)
   /** Only results for the step as it is now: an answer may come after another edit. */
   const { traces, gone = 0, refused = [] } = answer?.text === text && answer.version === version ? answer : {}
   const { run, isBusy, failure } = useAction()
@@ -203,11 +206,7 @@ function Fix({
         <button type="button" disabled={isBusy} onClick={() => void run(tryIt)}>
           Try on {tried.length} of them
         </button>
-        <button
-          type="button"
-          disabled={isBusy || (text === saved && version === running.version) || !traces}
-          onClick={() => void run(save)}
-        >
+        <button type="button" disabled={isBusy || !isChanged || !traces} onClick={() => void run(save)}>
           Save as the next revision
         </button>
         <span class="quiet">A canary, if one runs, ends with it.</span>

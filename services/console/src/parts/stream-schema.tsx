@@ -6,6 +6,7 @@ import { HOME, patch, post } from '../api.ts'
 import { useAction, useQuery } from '../query.ts'
 import { asCurl } from '../same-as.ts'
 import { may } from '../session.ts'
+import { useUnsaved } from '../unsaved.ts'
 import { Field, Refused } from './parts.tsx'
 import { SameAs } from './same-as.tsx'
 
@@ -49,7 +50,9 @@ function Broken({ found }: { found: CheckStreamSchemaResponse }) {
 }
 
 function Change({ stream, onChanged }: { stream: Stream; onChanged(): void }) {
-  const [text, setText] = useState(JSON.stringify(stream.schema, null, 2))
+  const first = JSON.stringify(stream.schema, null, 2)
+  const [text, setText] = useState(first)
+  useUnsaved(text !== first)
   const [found, setFound] = useState<CheckStreamSchemaResponse>()
   const { run, isBusy, failure } = useAction()
   const body = () => ({ schema: parseAsWritten(text) })

@@ -12,6 +12,7 @@ import { may } from '../session.ts'
 import { asCurl, asYaml, needed, operand, quoted, variable } from '../same-as.ts'
 import { useUnsaved } from '../unsaved.ts'
 
+const NAME = 'orders'
 const SAMPLE = `{"id": "a1", "city": "Wien", "amount": 12.5}
 {"id": "a2", "city": "Berlin", "amount": 99}
 {"id": "a3", "city": "Wien", "amount": 250.75}`
@@ -90,13 +91,13 @@ function Examples({ onChoose }: { onChoose(expression: string): void }) {
 
 export function Start() {
   const { route } = useLocation()
-  const [name, setName] = useState('orders')
+  const [name, setName] = useState(NAME)
   const [text, setText] = useState(SAMPLE)
-  const [filter, setFilter] = useState('value.amount > 50.0')
+  const [filter, setFilter] = useState<string>(TEMPLATES[0][1])
   const [isFed, setIsFed] = useState(false)
   const [traces, setTraces] = useState<Trace[]>()
   const { run, isBusy, failure } = useAction()
-  useUnsaved(text !== SAMPLE)
+  useUnsaved(text !== SAMPLE || name !== NAME || filter !== TEMPLATES[0][1] || isFed)
   /** What was refused about a field, whose member begins so. */
   const faultOf = (member: string): string | undefined =>
     failure?.details

@@ -23,6 +23,7 @@ import { rowsOf } from '../rows.ts'
 import { asCurl, needed, operand } from '../same-as.ts'
 import { SameAs } from '../parts/same-as.tsx'
 import { may } from '../session.ts'
+import { useUnsaved } from '../unsaved.ts'
 import { Shown } from './record.tsx'
 
 const KEPT = 200
@@ -218,6 +219,7 @@ function Users({ id }: { id: string }) {
 
 function Write({ id, name, onWritten }: { id: string; name: string; onWritten(): void }) {
   const [text, setText] = useState('')
+  useUnsaved(text !== '')
   const [written, setWritten] = useState(0)
   const { run, isBusy, failure } = useAction()
   return (

@@ -10,14 +10,18 @@ import { SameAs } from '../parts/same-as.tsx'
 import { useAction, useAll, useQuery } from '../query.ts'
 import { asCurl, needed } from '../same-as.ts'
 import { may } from '../session.ts'
+import { useUnsaved } from '../unsaved.ts'
+
+const FIELDS = '{"id": "string", "amount": "number?"}'
 
 /** A stream whose values are JSON with these fields. */
 function NewStream() {
   const { route } = useLocation()
   const { run, isBusy, failure } = useAction()
   const [name, setName] = useState('')
-  const [schema, setSchema] = useState('{"id": "string", "amount": "number?"}')
+  const [schema, setSchema] = useState(FIELDS)
   const [key, setKey] = useState('')
+  useUnsaved(name !== '' || schema !== FIELDS || key !== '')
   const body = () => ({ name, schema: parseAsWritten(schema), ...(key === '' ? {} : { key }) })
   return (
     <details class="new">
