@@ -128,6 +128,21 @@ describe.skipIf(!hasBrowser)('records of a stream', () => {
   })
 })
 
+describe.skipIf(!hasBrowser)('a record that turns its text around', () => {
+  it('is shown with all its characters in their order', async () => {
+    const stream = await createStream(client, { who: 'string' }, { partitions: 1 })
+    await write(client, stream.id, [{ who: '\u202Eevil 🍕' }])
+    await inConsole(async ({ page }) => {
+      await page.goto(at(`streams/${stream.id}`))
+      const shown = String.raw`{"who":"\u202eevil 🍕"}`
+      await page.getByRole('cell', { name: shown, exact: true }).waitFor()
+      await page.getByRole('button', { name: '0:0' }).click()
+      const all = page.getByRole('dialog').locator('pre')
+      await eventually('all of it is shown', async () => (await all.innerText()).replaceAll(/\s/g, '') === shown.replaceAll(/\s/g, ''))
+    })
+  })
+})
+
 describe.skipIf(!hasBrowser)('Ctrl-K', () => {
   it('opens again, however it was closed', async () => {
     await inConsole(async ({ page }) => {

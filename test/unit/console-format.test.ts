@@ -1,7 +1,7 @@
-/** What the console takes of numbers and times as they are typed. */
+/** What the console takes of numbers and times as they are typed, and how it shows texts. */
 import { expect, it } from 'vitest'
 import { parseAsWritten } from '../../clients/typescript/src/core/exact-json.ts'
-import { jsonNumber, timeOf, typedTime } from '../../services/console/src/format.ts'
+import { jsonNumber, plain, timeOf, typedTime } from '../../services/console/src/format.ts'
 
 it.each([
   ['.5', '0.5'],
@@ -37,4 +37,13 @@ it('a time is typed in UTC where times are shown so, and otherwise as the clock 
   }
   // An address may say anything.
   expect([typedTime('soon', false), typedTime(undefined, true), timeOf('', true)]).toEqual(['', '', ''])
+})
+
+it.each([
+  ['"who":"\u202Eevil\u202C"}', String.raw`"who":"\u202eevil\u202c"}`],
+  ['\u2066\u200F\u061C', String.raw`\u2066\u200f\u061c`],
+  ['a\u0000\u009F\u200B\uFEFF', String.raw`a\u0000\u009f\u200b\ufeff`],
+  ['two\r\n\tlines, שלום, مرحبا, 👩‍👩‍👧 and 🍕', 'two\r\n\tlines, שלום, مرحبا, 👩‍👩‍👧 and 🍕'],
+])('shows what turns or hides text as an escape: %j', (text, shown) => {
+  expect(plain(text)).toBe(shown)
 })

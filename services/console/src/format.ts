@@ -31,6 +31,10 @@ export function nanoseconds(value: number): string {
   return value < 1e6 ? `${(value / 1000).toFixed(1)} µs` : `${(value / 1e6).toFixed(1)} ms`
 }
 
+/** What turns the text around it, or can't be seen, as JSON escapes it: emoji and all scripts stay. */
+const UNSEEN = /[\p{Bidi_Control}\u200b\u2060\ufeff]|(?!\s)\p{Cc}/gu
+export const plain = (text: string): string => text.replace(UNSEEN, (each) => `\\u${each.codePointAt(0)!.toString(16).padStart(4, '0')}`)
+
 /** A number as JSON has it: number fields take `.5`, `05` and, in some browsers, `5.` too. */
 export const jsonNumber = (typed: string): string =>
   typed

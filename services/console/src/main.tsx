@@ -1,7 +1,8 @@
 /** The console's entry: who is signed in, and which screen the address names. */
-import { render } from 'preact'
+import { options, render } from 'preact'
 import { lazy, LocationProvider, Route, Router } from 'preact-iso'
 import { HOME } from './api.ts'
+import { plain } from './format.ts'
 import { Frame } from './parts/frame.tsx'
 import { Fleet } from './screens/fleet.tsx'
 import { Dialog } from './parts/parts.tsx'
@@ -72,6 +73,13 @@ function App() {
   )
 }
 
+// Records, names and messages are others' texts: none of them may show another text than it holds.
+const { vnode: before } = options
+options.vnode = (vnode) => {
+  const text = vnode as { props: unknown }
+  if (typeof text.props === 'string') text.props = plain(text.props)
+  before?.(vnode)
+}
 // After an upgrade the files of the version before are gone.
 addEventListener('vite:preloadError', () => location.reload())
 void openSession()
