@@ -44,9 +44,25 @@ async function send(method: string, path: string, body: unknown, { signal, ifMat
   }
 }
 
+/** What changes nothing may be asked again. */
+const LOOKS = /\/(?:check|compile|plan|preview|test)$/
+const TRIES = 3
+const WAIT_MAX_S = 10
+const isBusy = (status: number): boolean => status === 429 || status === 503
+
+/** Asks a busy service again, when it says, where nothing was changed. */
+async function sendPatiently(method: string, path: string, body: unknown, options: CallOptions): Promise<Response> {
+  for (let tries = LOOKS.test(path) ? TRIES : 1; ; tries--) {
+    const reply = await send(method, path, body, options)
+    const seconds = Number(reply.headers.get('Retry-After'))
+    if (tries === 1 || !isBusy(reply.status) || !(seconds > 0 && seconds <= WAIT_MAX_S)) return reply
+    await new Promise((resolve) => setTimeout(resolve, seconds * 1000))
+  }
+}
+
 /** The answer's body. Throws Failure. */
 export async function call<T>(method: string, path: string, body?: unknown, options: CallOptions = {}): Promise<T> {
-  const answer = await send(method, path, body, options)
+  const answer = await sendPatiently(method, path, body, options)
   const text = await answer.text()
   let parsed: unknown
   try {
@@ -63,7 +79,9 @@ export async function call<T>(method: string, path: string, body?: unknown, opti
     for (const listener of onSignedOut) listener()
     throw new Failure(401, 'unauthorized', 'Your session has ended.')
   }
-  throw new Failure(answer.status, error?.code ?? 'unknown', error?.message ?? `the service answered ${answer.status}`, error?.details)
+  const message = error?.message ?? `the service answered ${answer.status}`
+  const busy = method !== 'GET' && isBusy(answer.status) && !path.startsWith('/session') ? 'The service is busy: ' : ''
+  throw new Failure(answer.status, error?.code ?? 'unknown', busy + message, error?.details)
 }
 
 export const get = <T>(path: string, signal?: AbortSignal): Promise<T> => call<T>('GET', path, undefined, signal ? { signal } : {})

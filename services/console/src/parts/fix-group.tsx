@@ -131,6 +131,9 @@ function OtherVersion({ running, version, onChoose }: { running: Running; versio
   )
 }
 
+/** How many were not tried, and why. */
+type Refusal = { count: number; reason: unknown }
+
 /** Tries a config on the group's own records, and saves it as the next revision once it was tried as it is. */
 function Fix({
   pipeline,
@@ -146,12 +149,12 @@ function Fix({
   const running = pipeline.processors[step - 1]!
   const saved = writeJson(running.config, 2)
   const [text, setText] = useState(saved)
-  const [answer, setAnswer] = useState<{ text: string; version: string; traces: Trace[]; gone: number; refused: unknown[] }>()
+  const [answer, setAnswer] = useState<{ text: string; version: string; traces: Trace[]; gone: number; refused: Refusal | undefined }>()
   const [version, setVersion] = useState(running.version)
   const isChanged = text !== saved || version !== running.version
   useUnsaved(isChanged)
   /** Only results for the step as it is now: an answer may come after another edit. */
-  const { traces, gone = 0, refused = [] } = answer?.text === text && answer.version === version ? answer : {}
+  const { traces, gone = 0, refused = undefined } = answer?.text === text && answer.version === version ? answer : {}
   const { run, isBusy, failure } = useAction()
   const tried = letters.slice(0, TRIED)
   /** The pipeline's ETag, once the commands are shown. */
@@ -159,23 +162,25 @@ function Fix({
 
   async function tryIt(): Promise<void> {
     const processors = processorsWith(pipeline, step, parseAsWritten(text), version)
-    const answers = await Promise.allSettled(
-      tried.map(async ({ partition, offset }) => {
-        const from = { offsets: { [partition]: offset } }
-        const { records } = await post<PreviewPipelineResponse>(`/pipelines/${pipeline.id}/preview`, {
-          processors,
-          from,
-          partition,
-          limit: 1,
-        })
+    const found: Trace[] = []
+    let gone = 0
+    let refused: Refusal | undefined
+    // One after the other: an account may run only a few at once.
+    for (const [index, { partition, offset }] of tried.entries()) {
+      const asked = { processors, from: { offsets: { [partition]: offset } }, partition, limit: 1 }
+      try {
+        const { records } = await post<PreviewPipelineResponse>(`/pipelines/${pipeline.id}/preview`, asked)
         // Where the record itself has expired or was compacted, the one after it comes.
-        return records.filter((each) => each.offset === offset)
-      }),
-    )
-    const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
-    const reasons = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason as unknown] : []))
-    if (found.length === 0 && reasons.length > 0) throw reasons[0]
-    setAnswer({ text, version, traces: found, gone: tried.length - found.length - reasons.length, refused: reasons })
+        const own = records.filter((each) => each.offset === offset)
+        found.push(...own)
+        if (own.length === 0) gone++
+      } catch (reason) {
+        if (found.length === 0) throw reason
+        refused = { count: tried.length - index, reason }
+        break
+      }
+    }
+    setAnswer({ text, version, traces: found, gone, refused })
   }
 
   async function save(): Promise<void> {
@@ -227,9 +232,9 @@ function Fix({
       />
       {traces && <Tried letters={letters} traces={traces} />}
       {traces && gone > 0 && <p class="quiet">{gone} of them are no longer in the source.</p>}
-      {refused.length > 0 && (
+      {refused && (
         <p class="refused" role="alert">
-          {refused.length} of them could not be tried: {refused[0] instanceof Error && refused[0].message}
+          {refused.count} of them could not be tried: {refused.reason instanceof Error && refused.reason.message}
         </p>
       )}
     </div>
