@@ -48,6 +48,7 @@ export function DeadLetters({ id }: { id: string }) {
                     {group.module === '' ? 'the sink' : `step ${group.step} (${group.module} ${group.version})`}
                   </a>
                   <small>
+                    {group.count > 1 && 'the newest: '}
                     {group.message} · first <Time at={group.first_failed_at} />, last <Time at={group.last_failed_at} />
                   </small>
                 </li>
