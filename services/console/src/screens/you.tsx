@@ -56,7 +56,9 @@ function Password() {
 
 const GIB = 2 ** 30
 const amount = (name: string, value: number): string =>
-  name.includes('bytes') && value >= GIB / 10 ? `${Math.round((value / GIB) * 10) / 10} GiB` : count(value)
+  name.includes('bytes') && value >= GIB / 10
+    ? `${Math.round((value / GIB) * 10) / 10} GiB`
+    : `${count(value)}${name.includes('bytes') ? ' bytes' : ''}`
 
 export function You() {
   const account = useQuery<Account>('/account')
@@ -85,7 +87,9 @@ export function You() {
                   <tr key={name}>
                     <th scope="row">{name.replaceAll('_', ' ')}</th>
                     <td class="number">{used === null ? '' : amount(name, used)}</td>
-                    <td class="number">of {amount(name, limit)}</td>
+                    <td class="number">
+                      {used === null ? 'at most' : 'of'} {amount(name, limit)}
+                    </td>
                     <td>{used !== null && <meter value={used} max={Math.max(1, limit)} high={limit * 0.9} aria-label={name} />}</td>
                   </tr>
                 ))}
