@@ -190,6 +190,9 @@ describe.skipIf(!hasBrowser)('a service that is busy', () => {
       await page.goto(at('start'))
       const tryIt = page.getByRole('button', { name: 'Try it on them' })
       await tryIt.click()
+      // Which of the two is under way.
+      await page.getByRole('button', { name: 'Trying…' }).waitFor()
+      await page.getByRole('button', { name: 'Make the pipeline' }).waitFor()
       await page.getByText('3 records:').waitFor()
       expect(trials).toBe(3)
       await page.getByRole('button', { name: 'Make the pipeline' }).click()

@@ -139,11 +139,14 @@ function Fix({
   pipeline,
   group: { step },
   letters,
+  isEmpty,
   onChanged,
 }: {
   pipeline: Pipeline
   group: Group
   letters: DeadLetter[]
+  /** They have left the group. */
+  isEmpty: boolean
   onChanged(revision: number): void
 }) {
   const running = pipeline.processors[step - 1]!
@@ -156,11 +159,13 @@ function Fix({
   /** Only results for the step as it is now: an answer may come after another edit. */
   const { traces, gone = 0, refused = undefined } = answer?.text === text && answer.version === version ? answer : {}
   const { run, isBusy, failure } = useAction()
+  const [isSaving, setIsSaving] = useState(false)
   const tried = letters.slice(0, TRIED)
   /** The pipeline's ETag, once the commands are shown. */
   const [tag, setTag] = useState<string>()
 
   async function tryIt(): Promise<void> {
+    setIsSaving(false)
     const processors = processorsWith(pipeline, step, parseAsWritten(text), version)
     const found: Trace[] = []
     let gone = 0
@@ -184,6 +189,7 @@ function Fix({
   }
 
   async function save(): Promise<void> {
+    setIsSaving(true)
     let current: string | undefined
     const now = await call<Pipeline>('GET', `/pipelines/${pipeline.id}`, undefined, { onTag: (found) => (current = found) })
     if (now.revision !== pipeline.revision || current === undefined)
@@ -209,7 +215,7 @@ function Fix({
       {!running.name.startsWith('dps/') && <OtherVersion running={running} version={version} onChoose={setVersion} />}
       <div class="actions">
         <button type="button" disabled={isBusy} onClick={() => void run(tryIt)}>
-          Try on {tried.length} of them
+          {isBusy && !isSaving ? 'Trying…' : `Try on ${tried.length} ${isEmpty ? 'that were in it' : 'of them'}`}
         </button>
         <button type="button" disabled={isBusy || !isChanged || !traces} onClick={() => void run(save)}>
           Save as the next revision
@@ -310,6 +316,7 @@ export function FixGroup({ pipeline, group: name, onChanged }: { pipeline: Pipel
                 pipeline={pipeline}
                 group={group}
                 letters={tried.current}
+                isEmpty={dead_letters.length === 0}
                 onChanged={(revision) => (setSaved(revision), onChanged())}
               />
             )}

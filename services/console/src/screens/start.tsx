@@ -89,6 +89,15 @@ function Examples({ onChoose }: { onChoose(expression: string): void }) {
   )
 }
 
+/** What becomes of the first records. */
+async function tracesOf(text: string, filter: string): Promise<Trace[]> {
+  const records = rowsOf(text)
+    .slice(0, TRIED)
+    .map((value) => ({ value }))
+  const tried = await post<TestSmartModuleResponse>('/smartmodules/test', { processors: stepsOf(filter), records })
+  return tried.records
+}
+
 export function Start() {
   const { route } = useLocation()
   const [name, setName] = useState(NAME)
@@ -96,6 +105,7 @@ export function Start() {
   const [filter, setFilter] = useState<string>(TEMPLATES[0][1])
   const [isFed, setIsFed] = useState(false)
   const [traces, setTraces] = useState<Trace[]>()
+  const [isTrying, setIsTrying] = useState(false)
   const { run, isBusy, failure } = useAction()
   useUnsaved(text !== SAMPLE || name !== NAME || filter !== TEMPLATES[0][1] || isFed)
   /** What was refused about a field, whose member begins so. */
@@ -106,6 +116,7 @@ export function Start() {
       .join('; ')
 
   async function make(): Promise<void> {
+    setIsTrying(false)
     const rows = rowsOf(text)
     const schema = schemaFor(text, isFed)
     const made: string[] = []
@@ -133,11 +144,8 @@ export function Start() {
 
   async function tryIt(): Promise<void> {
     setTraces(undefined)
-    const records = rowsOf(text)
-      .slice(0, TRIED)
-      .map((value) => ({ value }))
-    const { records: found } = await post<TestSmartModuleResponse>('/smartmodules/test', { processors: stepsOf(filter), records })
-    setTraces(found)
+    setIsTrying(true)
+    setTraces(await tracesOf(text, filter))
   }
 
   return (
@@ -197,9 +205,9 @@ export function Start() {
         {!may('pipelines:write') && <p class="refused">Your role may look, but not make a pipeline.</p>}
         <div class="actions">
           <button type="button" disabled={isBusy} onClick={() => void run(tryIt)}>
-            Try it on them
+            {isBusy && isTrying ? 'Trying…' : 'Try it on them'}
           </button>
-          <button disabled={isBusy || !may('pipelines:write')}>{isBusy ? 'Working…' : 'Make the pipeline'}</button>
+          <button disabled={isBusy || !may('pipelines:write')}>{isBusy && !isTrying ? 'Working…' : 'Make the pipeline'}</button>
         </div>
       </form>
       {traces && <Results traces={traces} />}
