@@ -223,6 +223,35 @@ describe.skipIf(!hasBrowser)('the first pipeline', () => {
   })
 })
 
+describe.skipIf(!hasBrowser)('a pipeline that was made to run', () => {
+  it('is not offered to be started before it has', async () => {
+    const [from, to] = [await createStream(client, { n: 'integer' }), await createStream(client, { n: 'integer' })]
+    const id = await createPipeline(client, from.id, [], to.id, { autostart: false })
+    await inConsole(async ({ page }) => {
+      const start = page.getByRole('button', { name: 'start', exact: true })
+      await page.goto(at(`pipelines/${id}`))
+      await start.waitFor()
+      await page.route('**/v1/pipelines/*/status', async (route) => {
+        const answer = await route.fetch()
+        await route.fulfill({ response: answer, json: { ...(await answer.json()), desired: 'running' } })
+      })
+      await start.waitFor({ state: 'detached' })
+    })
+  })
+})
+
+describe.skipIf(!hasBrowser)('the account’s limits', () => {
+  it('say what is counted, and what is only bounded', async () => {
+    await inConsole(async ({ page }) => {
+      await page.goto(at('you'))
+      const row = (name: string) => page.getByRole('row', { name }).innerText()
+      await page.getByRole('row', { name: 'pushed requests per second' }).waitFor()
+      expect(await row('pushed requests per second')).toMatch(/at most [\d,]+/)
+      expect(await row('dead letter bytes')).toMatch(/0 bytes\s+of [\d.]+ GiB/)
+    })
+  })
+})
+
 describe.skipIf(!hasBrowser)('a member', () => {
   it('gets another role, and sees times as they like', async () => {
     await inConsole(async ({ page }) => {

@@ -36,6 +36,10 @@ const ACTIONS: Record<string, string[]> = {
   paused: ['resume', 'stop'],
 }
 
+/** One that was made to run starts by itself. */
+const metBy = ({ status, desired }: GetPipelineStatusResponse): string =>
+  status === 'created' && desired === 'running' ? 'starting' : status
+
 function Actions({ id, status, onDone }: { id: string; status: string; onDone(): void }) {
   const { run, isBusy, failure } = useAction()
   if (!may('pipelines:write')) return null
@@ -298,7 +302,7 @@ export function Pipeline({ id }: { id: string }) {
                 Change
               </a>
             )}
-            {status.data && <Actions id={id} status={status.data.status} onDone={status.refresh} />}
+            {status.data && <Actions id={id} status={metBy(status.data)} onDone={status.refresh} />}
             <Remove what="delete" scope="pipelines:write" path={`/pipelines/${id}`} onDone={() => route(HOME.pathname)} />
           </Title>
           {pipeline.description && <p>{pipeline.description}</p>}
