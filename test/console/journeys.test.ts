@@ -264,7 +264,7 @@ describe.skipIf(!hasBrowser)('a record that fails', () => {
       await page.getByRole('heading', { name: 'Redriven since delivered' }).waitFor()
       expect(await page.getByText('Nothing was delivered').count()).toBe(0)
       expect(await page.getByText('divide by zero').count()).toBeLessThan(2)
-      await page.getByRole('link', { name: /^dl_/ }).click()
+      await page.getByRole('link', { name: 'a dead letter' }).click()
       await page.getByRole('region', { name: 'Redriven' }).getByText('2 of 2 delivered').waitFor()
       await page.getByRole('region', { name: 'Redriven records' }).getByRole('link', { name: '0:1' }).waitFor()
     })

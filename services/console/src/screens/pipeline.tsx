@@ -202,7 +202,7 @@ function Positions({ id }: { id: string }) {
   return (
     <section aria-labelledby="positions">
       <h2 id="positions">Positions</h2>
-      <p class="quiet">In offsets of the source’s topic, of which markers of transactions have some: more than there are records.</p>
+      <p class="quiet">Offsets of the source’s topic. Kafka’s markers of transactions take some of them, so there may be fewer records.</p>
       <Loaded query={offsets}>
         {({ partitions }) => (
           <Table label="Positions" columns={['Partition', '#Position', '#End', '#Lag']}>

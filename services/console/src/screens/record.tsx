@@ -155,8 +155,10 @@ export function RecordScreen({ id, partition, offset }: { id: string; partition:
             </p>
             {trace.dead_letter_ids.length > 0 && (
               <p>
-                {trace.redriven ? 'It had' : 'It has'} a dead letter:{' '}
-                <a href={`${HOME.pathname}pipelines/${id}/dead-letters`}>{trace.dead_letter_ids.join(', ')}</a>
+                {trace.redriven ? 'It had' : 'It has'}{' '}
+                <a href={`${HOME.pathname}pipelines/${id}/dead-letters`} title={trace.dead_letter_ids.join(', ')}>
+                  a dead letter
+                </a>
               </p>
             )}
             <ol class="trace">
