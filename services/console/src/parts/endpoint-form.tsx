@@ -103,7 +103,10 @@ export function EndpointForm({ side, value, onChange, streams, connectors, secre
   return (
     <fieldset>
       <legend>{side === 'source' ? 'Source' : 'Sink'}</legend>
-      <Field name={side === 'source' ? 'Read from' : 'Write to'}>
+      <Field
+        name={side === 'source' ? 'Read from' : 'Write to'}
+        hint={isFixed ? `A pipeline keeps its ${side}${isStream || side === 'source' ? '' : ', whose config can change'}.` : undefined}
+      >
         <select
           disabled={isFixed}
           value={connector?.id ?? value.connector_id}
@@ -136,12 +139,9 @@ export function EndpointForm({ side, value, onChange, streams, connectors, secre
           </select>
         </Field>
       ) : isFixed && side === 'source' ? (
-        <>
-          <p class="quiet">A source can’t be changed.</p>
-          <pre tabIndex={0} aria-label="Config">
-            {writeJson(value.config, 2)}
-          </pre>
-        </>
+        <pre tabIndex={0} aria-label="Config">
+          {writeJson(value.config, 2)}
+        </pre>
       ) : (
         <Connected side={side} value={value} secrets={secrets} faults={faults} onChange={onChange} />
       )}

@@ -198,7 +198,7 @@ export function Field({
   children,
 }: {
   name: string
-  hint?: string
+  hint?: string | undefined
   fault?: string | undefined
   children: ComponentChildren
 }) {

@@ -155,7 +155,7 @@ export function Access() {
         <h2 id="keys">API keys</h2>
         <Loaded query={keys}>
           {({ keys: found }) => (
-            <Table label="API keys">
+            <Table label="API keys" columns={['Key', 'May', 'Made', '']}>
               {found.map(({ id, name, scopes, created_at }: ApiKey) => (
                 <tr key={id}>
                   <th scope="row">
@@ -196,7 +196,7 @@ export function Access() {
         <h2 id="members">Members</h2>
         <Loaded query={members}>
           {({ members: found }) => (
-            <Table label="Members">
+            <Table label="Members" columns={['Member', 'Role', 'Signs in with', '']}>
               {found.map((member) => (
                 <tr key={member.id}>
                   <th scope="row">
