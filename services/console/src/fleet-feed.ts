@@ -86,11 +86,11 @@ async function listen(pass: (passed: Passed) => void): Promise<never> {
     sayAway(true)
     await pause(RETRY_MS)
     for (;;) {
-      const now = await get<Session>('/session').catch(() => undefined)
+      // Signed out: the page says so itself, and another session begins in this tab or is heard of from another.
+      const now = hasEnded.value ? undefined : await get<Session>('/session').catch(() => undefined)
       if (now && now.member?.id !== member) location.reload()
       if (now) break
-      // Signed out: the page says so itself.
-      if (hasEnded.value || !session.value) sayAway(false)
+      if (hasEnded.value) sayAway(false)
       await pause(RETRY_MS)
     }
     if (hasHeard) continue
