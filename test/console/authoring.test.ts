@@ -46,7 +46,17 @@ describe.skipIf(!hasBrowser)('a pipeline in full', () => {
       await end.getByLabel(/^Create/).selectOption('false')
       await end.getByRole('button', { name: 'Check by connecting' }).click()
       // Beside the field that it is about.
-      await end.locator('.field', { hasText: 'Table' }).locator('small.bad').waitFor()
+      const fault = end.locator('.field', { hasText: 'Table' }).locator('small.bad')
+      const why = await fault.innerText()
+      // Refused for the same reason, it is said there once, and once for the whole form.
+      const error = { code: 'invalid_request', message: 'refused', details: [{ path: '/sink/config/table', message: why }] }
+      await page.route('**/v1/pipelines', (route) =>
+        route.request().method() === 'POST' ? route.fulfill({ status: 400, json: { error } }) : route.continue(),
+      )
+      await page.getByRole('button', { name: 'Make the pipeline' }).click()
+      await page.getByRole('alert').getByText('refused').waitFor()
+      await eventually('it is said twice', async () => (await page.getByText(why).count()) === 2)
+      await page.unroute('**/v1/pipelines')
       await end.getByLabel(/^Create/).selectOption('')
       await end.getByRole('button', { name: 'Check by connecting' }).click()
       await end.getByText('It answers').waitFor()

@@ -46,7 +46,7 @@ function Check({
       </button>
       <Refused failure={failure} />
       {answer?.ok && <span role="status"> It answers, within {answer.took_ms} ms.</span>}
-      {answer && !answer.ok && (
+      {answer && answer.details.length > 0 && (
         <ul class="refused" role="alert">
           {answer.details.map(({ path, message }) => (
             <li key={path + message}>
@@ -63,7 +63,11 @@ function Connected({ side, value, secrets, onChange, faults }: Pick<EndpointProp
   const connector = useQuery<GetConnectorResponse>(`/connectors/${value.connector_id}`)
   const [checked, setChecked] = useState<{ of: Endpoint; answer: CheckConnectorResponse | undefined }>()
   // An answer says nothing about a config that was changed since it was asked for.
-  const answer = checked?.of === value ? checked.answer : undefined
+  const found = checked?.of === value ? checked.answer : undefined
+  const refused = within(faults, 'config')
+  // What was refused since is beside its field, and below: it is not said once more.
+  const details = found?.details.filter(({ message }) => !refused.some((each) => each.message === message)) ?? []
+  const answer = found && { ...found, details }
   const setAnswer = (next: CheckConnectorResponse | undefined): void => setChecked({ of: value, answer: next })
   if (!connector.data) return <Refused failure={connector.failure} />
   const { description, config_schema, checkable_sides, [`${side}_schema` as const]: own } = connector.data
@@ -75,7 +79,7 @@ function Connected({ side, value, secrets, onChange, faults }: Pick<EndpointProp
         schema={(own ?? config_schema) as Schema}
         value={value.config}
         secrets={secrets}
-        faults={[...(answer?.details ?? []), ...within(faults, 'config')]}
+        faults={[...details, ...refused]}
         onChange={(config) => onChange({ ...value, config })}
       />
       {checkable_sides.includes(side) && <Check side={side} endpoint={value} answer={answer} setAnswer={setAnswer} />}
