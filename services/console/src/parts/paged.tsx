@@ -9,35 +9,29 @@ import { useRowKeys } from './row-keys.ts'
 
 type List = { total: number; page: number; page_size: number }
 
-type Filter = { title: string; choices?: readonly (readonly [value: string, text: string])[]; /** Of what is typed. */ example?: string }
+type Filter = { title: string; choices: readonly (readonly [value: string, text: string])[] }
 
 function Filters({ filters }: { filters: Record<string, Filter> }) {
   const { query, path, route } = useLocation()
   return (
     <div class="line">
-      {Object.entries(filters).map(([name, { title, choices, example }]) => {
+      {Object.entries(filters).map(([name, { title, choices }]) => {
         const chosen = query[name] ?? ''
-        const field = {
-          value: chosen,
-          onChange: ({ currentTarget: { value } }: { currentTarget: { value: string } }) =>
-            route(withQuery(path, { ...query, page: undefined, [name]: value })),
-        }
         return (
           <label key={name}>
             {title}{' '}
-            {choices ? (
-              <select {...field}>
-                <option value="">all</option>
-                {chosen !== '' && !choices.some(([value]) => value === chosen) && <option>{chosen}</option>}
-                {choices.map(([value, text]) => (
-                  <option key={value} value={value}>
-                    {text}
-                  </option>
-                ))}
-              </select>
-            ) : (
-              <input type="search" spellcheck={false} placeholder={example} {...field} />
-            )}
+            <select
+              value={chosen}
+              onChange={({ currentTarget: { value } }) => route(withQuery(path, { ...query, page: undefined, [name]: value }))}
+            >
+              <option value="">all</option>
+              {chosen !== '' && !choices.some(([value]) => value === chosen) && <option>{chosen}</option>}
+              {choices.map(([value, text]) => (
+                <option key={value} value={value}>
+                  {text}
+                </option>
+              ))}
+            </select>
           </label>
         )
       })}
@@ -49,7 +43,7 @@ type PagedProps<L extends List, T> = {
   label: string
   /** The request for a page, with the filters that are set. */
   path: (page: number, chosen: Record<string, string | undefined>) => string
-  /** What the list can be narrowed to, by the query's names; without choices it is typed. They are in the address, too. */
+  /** What the list can be narrowed to, by the query's names. They are in the address, too. */
   filters?: Record<string, Filter>
   items: (list: L) => T[]
   columns: string[]

@@ -10,6 +10,7 @@ import type {
   ListStreamsResponse,
 } from '../../../../clients/typescript/src/generated/types.ts'
 import { withQuery } from '../api.ts'
+import { AUDITED } from '../operations.ts'
 import { Paged } from '../parts/paged.tsx'
 import { Time, Title } from '../parts/parts.tsx'
 import { useAll, useQuery } from '../query.ts'
@@ -36,7 +37,7 @@ export function Audit() {
         path={(page, chosen) => withQuery('/audit', { ...chosen, page, page_size: 50, sort: '-created_at' })}
         filters={{
           actor: { title: 'By', choices: [...[...members, ...keys].map(({ id, name }) => [id, name] as const), ['operator', 'operator']] },
-          operation: { title: 'What', example: 'createStream' },
+          operation: { title: 'What', choices: AUDITED.map((each) => [each, each] as const) },
           resource_id: {
             title: 'Of',
             choices: all.map(({ kind, id, name }) => [id, times.get(name) === 1 ? name : `${name} (${kind})`] as const),
