@@ -1,7 +1,7 @@
 /** Whether all of an account can be found in the console, however much it is. */
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { hasBrowser, inConsoleOf, openConsole, type Tab } from '../harness/browser.ts'
+import { hasBrowser, inConsoleOf, openConsole, openTab, picture, signInTo, type Tab } from '../harness/browser.ts'
 import { eventually, service, unique, type Client } from '../harness/client.ts'
 import { createPipeline, createStream, write } from '../harness/pipelines.ts'
 import { limitMs } from '../harness/machine-speed.ts'
@@ -79,6 +79,44 @@ describe.skipIf(!hasBrowser)('the audit log', () => {
       await page.getByText('There is nothing like that.').waitFor()
       expect(page.url()).toContain('operation=deleteStream')
     })
+  })
+})
+
+describe.skipIf(!hasBrowser)('a long name', () => {
+  it('takes no room from the other columns', async () => {
+    const name = unique('L'.repeat(90))
+    const [from, to] = [await createStream(client, SCHEMA, { name }), await createStream(client, SCHEMA)]
+    await createPipeline(client, from.id, [], to.id, { autostart: false, name: unique('P'.repeat(90)) })
+    await inConsole(async ({ page }) => {
+      for (const [path, label] of [
+        ['', 'Pipelines'],
+        ['audit', 'Audit log'],
+        ['streams', 'Streams'],
+      ] as const) {
+        await page.goto(at(path))
+        const table = page.getByRole('region', { name: label, exact: true })
+        await table
+          .getByText(/^[LP]{90}/)
+          .first()
+          .waitFor()
+        expect([path, await table.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)]).toEqual([path, 0])
+        await picture(page, `long-names-${path}`)
+      }
+    })
+  })
+})
+
+describe.skipIf(!hasBrowser)('the members of an account, on a narrow screen', () => {
+  it('have their roles in sight beside what can be done', async () => {
+    const tab = await openTab(browser, { width: 320 })
+    await signInTo(tab, accountId)
+    await tab.page.goto(at('access'))
+    const row = tab.page.getByRole('region', { name: 'Members' }).locator('tbody tr').first()
+    await row.waitFor()
+    await picture(tab.page, 'access-narrow')
+    const [role, buttons] = [await row.locator('select').boundingBox(), await row.locator('td:last-child').boundingBox()]
+    expect(role!.x + 50).toBeLessThan(buttons!.x)
+    await tab.context.close()
   })
 })
 
