@@ -284,7 +284,7 @@ describe('a stream whose schema is given by id', () => {
     const text = 'syntax = "proto3"; package shop; message Item { int32 n = 1; } message Order { int64 id = 1; repeated Item items = 2; }'
     const schemaId = await register(`${topic}-value`, 'PROTOBUF', text)
     // The index of the second message, then its field 1 as protobuf's own encoding has it: 300 is ac 02.
-    await producer.send({ topic, messages: [{ value: framed(schemaId, Buffer.from('0202' + '08ac02' + '12020807', 'hex')) }] })
+    await producer.send({ topic, messages: [{ value: framed(schemaId, Buffer.from('020208ac0212020807', 'hex')) }] })
     const made = await adopted({ topic, message: 'Order', key: 'id' })
     expect(made).toMatchObject({ message: 'Order', schema: { id: 'integer?', items: 'array<object>?' } })
     await write(client, made.id, [{ id: 301, items: [] }])
