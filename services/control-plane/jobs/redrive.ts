@@ -1,5 +1,6 @@
 /** Redrive: a selection of dead letters becomes the input of a job. */
 import type { RedriveRequest } from '../../../shared/api/dead-letters.ts'
+import { layoutOf } from '../layout-of.ts'
 import { invalidRequest, ServiceError } from '../service-error.ts'
 import { removeGroup } from '../../../shared/kafka/admin/admin.ts'
 import type { TopicLayout } from '../../../shared/kafka/cluster.ts'
@@ -25,9 +26,7 @@ export async function redrive(
   const unknown = (ids ?? []).findIndex((id) => parseDeadLetterId(id) === undefined)
   if (unknown >= 0) throw invalidRequest([{ path: `/ids/${unknown}`, message: 'is not the id of a dead letter' }])
   await deps.deadLetters.catchUp(pipeline)
-  const { dead_letter_topic } = pipeline.definition
-  const layout = await deps.cluster.describeTopic(dead_letter_topic)
-  if (!layout) throw new Error(`topic ${dead_letter_topic} does not exist`)
+  const layout = await layoutOf(deps.cluster, pipeline.definition.dead_letter_topic, 'the dead letters’ topic')
   const selection = { ids, filter, redrivesMax: LIMITS.redrives_max }
   const bounds = await boundsOfPending(deps.db, pipeline.id, selection)
   if (ids) await assertAllPending(deps.db, pipeline.id, ids)

@@ -1,6 +1,7 @@
 /** Replay: a bounded part of the pipeline's source becomes the input of a job. */
 import { inTransaction } from '../store/database.ts'
 import type { ReplayRequest } from '../../../shared/api/jobs.ts'
+import { layoutOf } from '../layout-of.ts'
 import { invalidRequest, type Detail } from '../service-error.ts'
 import { removeGroup } from '../../../shared/kafka/admin/admin.ts'
 import { newId } from '../../../shared/model/ids.ts'
@@ -22,8 +23,7 @@ export async function replay(
   assertMade(pipeline)
   const { cluster, db } = deps
   const { topic } = pipeline.definition.source
-  const layout = await cluster.describeTopic(topic)
-  if (!layout) throw new Error(`topic ${topic} does not exist`)
+  const layout = await layoutOf(cluster, topic, 'the source’s topic')
   const sink = body.sink && (await findStream(db, pipeline.account_id, body.sink.stream_id))
   if (body.sink && sink?.status !== 'active')
     throw invalidRequest([{ path: '/sink/stream_id', message: 'is not the id of an active stream' }])

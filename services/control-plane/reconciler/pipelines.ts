@@ -14,6 +14,7 @@ import {
   type PipelineRow,
 } from '../store/pipelines.ts'
 import { deleteDeadLettersOf } from '../store/dead-letter-upkeep.ts'
+import { layoutOf } from '../layout-of.ts'
 import { ServiceError } from '../service-error.ts'
 import { inTransaction, type Queryable } from '../store/database.ts'
 import type { Deps } from '../deps.ts'
@@ -64,8 +65,7 @@ export async function setUpPipeline(deps: PipelineDeps, pipeline: PipelineRow): 
       ]),
     )
   }
-  const source = await cluster.describeTopic(topic)
-  if (!source) throw new Error(`the source topic ${topic} does not exist`)
+  const source = await layoutOf(cluster, topic, 'the source’s topic', 'none')
   await Promise.all([
     withAdmin((admin) =>
       ensureTopics(admin, [

@@ -1,5 +1,5 @@
 /** Layouts of the streams' topics, cached for a few seconds, because every page and every write needs one. */
-import { unavailable } from '../service-error.ts'
+import { layoutOf } from '../layout-of.ts'
 import type { Cluster, TopicLayout } from '../../../shared/kafka/cluster.ts'
 
 const KEPT_MS = 5000
@@ -19,8 +19,7 @@ export function createLayouts(cluster: Cluster, now: () => number): Layouts {
       const kept = known.get(topic)
       if (kept && kept.at > now() - KEPT_MS) return kept.layout
       known.delete(topic)
-      const layout = await cluster.describeTopic(topic)
-      if (!layout || layout.leaders.includes(-1)) throw unavailable('the stream’s topic')
+      const layout = await layoutOf(cluster, topic, 'the stream’s topic')
       if (known.size >= KEPT_MAX) known.clear()
       known.set(topic, { layout, at: now() })
       return layout

@@ -5,7 +5,8 @@ import type { TopicLayout } from '../../../shared/kafka/cluster.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { Deps } from '../deps.ts'
 import { toServiceError } from '../middleware/errors.ts'
-import { ServiceError, unavailable } from '../service-error.ts'
+import { layoutOf } from '../layout-of.ts'
+import { ServiceError } from '../service-error.ts'
 import { getBinary } from '../store/smartmodules.ts'
 import type { TraceDeps } from '../trace/trace.ts'
 import { runFrame, topicFrame, type Shown } from './frames.ts'
@@ -42,8 +43,7 @@ export function tail(
       if (performance.now() < refreshAt) return true
       const found = await find()
       if (!found) return false
-      const now = await deps.cluster.describeTopic(found.topic)
-      if (!now || now.leaders.includes(-1)) throw unavailable('the topic')
+      const now = await layoutOf(deps.cluster, found.topic, 'the topic')
       if (!reader || layout?.topicId !== now.topicId)
         reader = await openTopicReader(deps, now, reader ? undefined : listener.lastEventId, last)
       for (const { sha256 } of filter ? [...found.steps, filter] : found.steps)

@@ -3,7 +3,8 @@ import type { StreamPlace } from '../../../shared/api/pipelines.ts'
 import { streamCodecOf } from '../definitions/resolve-endpoint.ts'
 import type { TopicLayout } from '../../../shared/kafka/cluster.ts'
 import type { Caller, Deps } from '../deps.ts'
-import { invalidRequest, unavailable } from '../service-error.ts'
+import { layoutOf } from '../layout-of.ts'
+import { invalidRequest } from '../service-error.ts'
 import { findStream, schemasOf, type StreamRow } from '../store/streams.ts'
 import { decodeCursor } from '../stream-data/cursor.ts'
 import { chooseRecords, findByKey, partitionsAsked, type From } from './choose-records.ts'
@@ -41,9 +42,8 @@ function fromOf(asked: Asked['from'], { id }: StreamRow, { leaders }: TopicLayou
  * partition that it does not have, and for a cursor of another stream.
  */
 export async function recordsOf(deps: Pick<Deps, 'cluster' | 'db' | 'sourceReader'>, stream: StreamRow, asked: Asked, steps: number) {
-  const layout = await deps.cluster.describeTopic(stream.topic)
-  if (!layout) throw unavailable('the stream’s topic')
   const { partition, limit } = asked
+  const layout = await layoutOf(deps.cluster, stream.topic, 'the stream’s topic', partition)
   const from = fromOf(asked.from, stream, layout)
   const partitions = partitionsAsked(layout, from, partition, 'stream')
   const chosen = asked.key

@@ -8,7 +8,7 @@ import {
   getOffsetsContract,
 } from '../../../../shared/api/operate.ts'
 import { addUp, type Measure } from '../../../../shared/model/telemetry.ts'
-import { unavailable } from '../../service-error.ts'
+import { layoutOf } from '../../layout-of.ts'
 import { COUNTER_COUNT, namedCounters } from '../../../../shared/model/counters.ts'
 import { parseCommitMetadata, type CommitMetadata } from '../../../../shared/model/commit-metadata.ts'
 import { listLedger, listObserved, listRevisions, type PipelineRow } from '../../store/pipelines.ts'
@@ -17,8 +17,7 @@ import { getPipeline } from '../get-pipeline.ts'
 import { operation } from '../operation.ts'
 
 export async function readOffsets({ cluster }: Pick<Deps, 'cluster'>, { definition }: PipelineRow) {
-  const layout = await cluster.describeTopic(definition.source.topic)
-  if (!layout || layout.leaders.includes(-1)) throw unavailable('the source’s topic')
+  const layout = await layoutOf(cluster, definition.source.topic, 'the source’s topic')
   const partitions = layout.leaders.map((_, partition) => partition)
   const [bounds, committed] = await Promise.all([
     cluster.bounds(layout),
@@ -66,8 +65,7 @@ type Committed = { partition: number; position: number; metadata: string }
 
 /** Also while a partition has no leader. */
 async function readCommitted({ cluster }: Pick<Deps, 'cluster'>, { definition }: PipelineRow): Promise<Committed[]> {
-  const layout = await cluster.describeTopic(definition.source.topic)
-  if (!layout) throw unavailable('the source’s topic')
+  const layout = await layoutOf(cluster, definition.source.topic, 'the source’s topic', 'none')
   const committed = await cluster.committedOffsets(definition.group_id, definition.source.topic, [...layout.leaders.keys()])
   return [...committed].map(([partition, { offset, metadata }]) => ({ partition, position: Number(offset), metadata }))
 }

@@ -1,6 +1,7 @@
 /** Explain runs one record through the revision that handled it; preview runs real records through a chain. Neither writes or commits. */
 import { explainContract, previewContract } from '../../../../shared/api/operate.ts'
-import { invalidRequest, notFound, ServiceError, unavailable, type Detail } from '../../service-error.ts'
+import { layoutOf } from '../../layout-of.ts'
+import { invalidRequest, notFound, ServiceError, type Detail } from '../../service-error.ts'
 import { deadLetterId, listDeadLettersOf } from '../../store/dead-letters.ts'
 import { findCanary } from '../../store/canaries.ts'
 import { findRevision, listLedger, listObserved, listRevisions, type PipelineRow, type RevisionRow } from '../../store/pipelines.ts'
@@ -26,8 +27,7 @@ async function isCanaryOff({ db }: Pick<Deps, 'db'>, pipeline: PipelineRow, own:
 export const explain = operation(explainContract, async (deps, caller, { params, query }) => {
   const pipeline = await getPipeline(deps, caller, params.id)
   const { definition } = pipeline
-  const layout = await deps.cluster.describeTopic(definition.source.topic)
-  if (!layout) throw unavailable('the source’s topic')
+  const layout = await layoutOf(deps.cluster, definition.source.topic, 'the source’s topic', query.partition)
   if (query.partition >= layout.leaders.length)
     throw invalidRequest([{ path: '/query/partition', message: `must be below ${layout.leaders.length}, the source’s partition count` }])
   const offset = BigInt(query.offset)
@@ -72,8 +72,7 @@ export const explain = operation(explainContract, async (deps, caller, { params,
 export const preview = operation(previewContract, async (deps, caller, { params, body }) => {
   const pipeline = await getPipeline(deps, caller, params.id)
   const { from, limit, partition, processors } = body ?? { from: 'latest' as const, limit: 10 }
-  const layout = await deps.cluster.describeTopic(pipeline.definition.source.topic)
-  if (!layout) throw unavailable('the source’s topic')
+  const layout = await layoutOf(deps.cluster, pipeline.definition.source.topic, 'the source’s topic', partition)
   const partitions = partitionsAsked(layout, { place: from }, partition, 'source')
   const steps =
     processors === undefined

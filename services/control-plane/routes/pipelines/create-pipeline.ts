@@ -2,7 +2,8 @@
 import { reasonOf } from '../../../../shared/errors/reason-of.ts'
 import { createPipelineContract, type PipelineRequest } from '../../../../shared/api/pipelines.ts'
 import { StreamConfig, streamConnector } from '../../../../shared/connectors/stream/connector.ts'
-import { invalidRequest, ServiceError, unavailable, type Detail } from '../../service-error.ts'
+import { layoutOf } from '../../layout-of.ts'
+import { invalidRequest, ServiceError, type Detail } from '../../service-error.ts'
 import type { PipelineDefinition, SourceCodec, SourceDefinition } from '../../../../shared/model/definition.ts'
 import { LIMITS } from '../../../../shared/model/limits.ts'
 import { newId } from '../../../../shared/model/ids.ts'
@@ -46,8 +47,7 @@ async function resolveStart(
   const config = connectorIdOf(source) === streamConnector.id ? StreamConfig.safeParse(source.config).data : undefined
   const stream = config && (await findStream(db, accountId, config.stream_id))
   if (stream?.status !== 'active') return undefined
-  const layout = await cluster.describeTopic(stream.topic)
-  if (!layout) throw unavailable('the source’s topic')
+  const layout = await layoutOf(cluster, stream.topic, 'the source’s topic')
   try {
     return { offsets: await resolvePlace(cluster, layout, start, '/start'), faults: [] }
   } catch (error) {

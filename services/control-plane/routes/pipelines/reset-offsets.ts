@@ -3,7 +3,8 @@ import { inTransaction } from '../../store/database.ts'
 import { resetOffsetsContract, type StreamPlace } from '../../../../shared/api/pipelines.ts'
 import { KafkaError } from '../../../../shared/kafka/kafka-error.ts'
 import { KAFKA_ERRORS } from '../../../../shared/kafka/wire/error-codes.ts'
-import { ServiceError, unavailable } from '../../service-error.ts'
+import { layoutOf } from '../../layout-of.ts'
+import { ServiceError } from '../../service-error.ts'
 import { withoutPlan } from '../../../../shared/model/commit-metadata.ts'
 import { type PipelineRow } from '../../store/pipelines.ts'
 import type { Caller, Deps } from '../../deps.ts'
@@ -40,8 +41,7 @@ async function commit(
 async function reset(deps: Pick<Deps, 'cluster' | 'db' | 'notifyPublisher'>, caller: Caller, id: string, start: StreamPlace) {
   const { definition } = await getPipeline(deps, caller, id)
   if (definition.source.kind === 'connector') throw conflict('the source is not a stream: it keeps its own position, which can’t be set')
-  const layout = await deps.cluster.describeTopic(definition.source.topic)
-  if (!layout) throw unavailable('the source’s topic')
+  const layout = await layoutOf(deps.cluster, definition.source.topic, 'the source’s topic')
   const found = await resolvePlace(deps.cluster, layout, start, '/start')
   // Partitions that the request does not name stay where they are.
   const named = typeof start === 'object' && 'offsets' in start ? start.offsets : undefined
