@@ -38,7 +38,10 @@ function rangesOf(text: string, context: z.RefinementCtx): string[] {
 }
 
 const Shared = {
-  KAFKA_BROKERS: list.describe('addresses of the brokers, comma-separated'),
+  // kafkajs takes addresses apart at the first colon.
+  KAFKA_BROKERS: list
+    .refine((brokers) => !brokers.some((broker) => broker.startsWith('[')), 'an IPv6 address needs a name')
+    .describe('addresses of the brokers, comma-separated; an IPv6 address needs a name'),
   KAFKA_TLS: flag.describe('connects to the brokers by TLS'),
   KAFKA_TLS_CA_FILE: z.string().optional().describe('PEM file of a private certificate authority'),
   KAFKA_TLS_CERT_FILE: z.string().optional().describe('PEM file of the client certificate'),

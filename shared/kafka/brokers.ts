@@ -1,5 +1,6 @@
 /** Which brokers there are and who coordinates what, cached; and requests that are repeated while a broker asks for it. */
 import { ConnectionPool, findCoordinatorV6, metadataV12, type Connection, type ConnectionOptions } from '@platformatic/kafka'
+import { hostAndPort } from '../model/host-and-port.ts'
 import { KafkaError } from './kafka-error.ts'
 import { ignoreLateErrors } from './late-errors.ts'
 import { brokerErrorCode, isRetriable, KAFKA_ERRORS } from './wire/error-codes.ts'
@@ -34,10 +35,7 @@ export type Brokers = ReturnType<typeof openBrokers>
 /** Connects on first use. */
 export function openBrokers(options: ClusterOptions) {
   ignoreLateErrors()
-  const bootstrap = options.brokers.map((broker): Address => {
-    const at = broker.lastIndexOf(':')
-    return { host: broker.slice(0, at), port: Number(broker.slice(at + 1)) }
-  })
+  const bootstrap = options.brokers.map(hostAndPort)
   const connectionOptions: ConnectionOptions = {
     requestTimeout: REQUEST_TIMEOUT_MS,
     connectTimeout: CONNECT_TIMEOUT_MS,

@@ -36,5 +36,6 @@ describe('settings', () => {
   it('are all named when they are missing or wrong', () => {
     expect(() => loadProcessorConfig({ LANES: '0', LOG_LEVEL: 'loud' })).toThrow(/KAFKA_BROKERS[^]*LOG_LEVEL[^]*LANES/)
     expect(() => loadProcessorConfig({ KAFKA_BROKERS: 'a:1', DPS_FAULTS: './x.ts' })).toThrow('is for tests alone')
+    expect(() => loadProcessorConfig({ KAFKA_BROKERS: 'a:1,[::1]:1' })).toThrow('KAFKA_BROKERS: an IPv6 address needs a name')
   })
 })

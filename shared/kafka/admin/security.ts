@@ -4,6 +4,7 @@ import { isIP } from 'node:net'
 import type { ConnectionOptions as TlsOptions } from 'node:tls'
 import type { ConnectionOptions } from '@platformatic/kafka'
 import type { SASLOptions } from 'kafkajs'
+import { hostAndPort } from '../../model/host-and-port.ts'
 
 /** Supported SASL mechanisms, named as in the configuration. */
 export const SASL_MECHANISMS = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512'] as const
@@ -28,7 +29,7 @@ export function openKafkaSecurity(settings: KafkaSecuritySettings, brokers: read
   return {
     connection: {
       // TLS server names are host names (RFC 6066 §3): none is sent when all brokers are given as IP addresses.
-      ...(tls ? { tls, tlsServerName: brokers.some((broker) => isIP(broker.slice(0, broker.lastIndexOf(':'))) === 0) } : {}),
+      ...(tls ? { tls, tlsServerName: brokers.some((broker) => isIP(hostAndPort(broker).host) === 0) } : {}),
       ...(sasl ? { sasl: { mechanism: sasl.mechanism, username: sasl.username, password: sasl.password } } : {}),
     },
     kafkajs: {
