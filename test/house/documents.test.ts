@@ -224,6 +224,19 @@ describe('lists', () => {
     ).toEqual([])
   })
 
+  /** Connectors whose config names no other system. */
+  const CONNECTS_NOWHERE = ['conn_stream', 'conn_generator', 'conn_webhook', 'conn_log', 'conn_blackhole']
+  it.each([
+    ['test/integration/refused-addresses.test.ts', 'it may not connect to addresses that the operator does not allow'],
+    ['test/attack/servers/index.ts', 'its servers may lie'],
+  ])('of connectors have every one that connects somewhere: %s, %s', (path) => {
+    const text = read(path)
+    expect(CONNECTS_NOWHERE.filter((id) => !CONNECTORS.some((connector) => connector.id === id))).toEqual([])
+    const connectors = CONNECTORS.map(({ id }) => id).filter((id) => !CONNECTS_NOWHERE.includes(id))
+    expect(connectors.length).toBeGreaterThan(4)
+    expect(connectors.filter((id) => !new RegExp(`^ +(${id}: \\(|.*connector_id: '${id}')`, 'm').test(text))).toEqual([])
+  })
+
   it.each(['source', 'sink'] as const)('of conformance cases have every connector that is a %s', (direction) => {
     const cases = read(`test/integration/conformance-${direction}s.test.ts`)
     const connectors = CONNECTORS.filter((connector) => connector[direction] && !(connector.id in OWN[`${direction}s`]!))

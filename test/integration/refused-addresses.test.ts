@@ -11,8 +11,8 @@ const databaseUrl = (host: string) => `postgres://u:p@${host}:${new URL(service(
 const closed = (host: string): ConnectorContext =>
   contextFor({ defaults: { ...contextFor().defaults, addresses: { allowed: [], own: [] } }, secret: () => databaseUrl(host) })
 
-/** Configs that name a host, as if the check at creation had been passed. */
-const PLACES: Record<string, (host: string) => { source: object; sink: object }> = {
+/** Configs that name a host, as if the check at creation had been passed: of every connector that connects (`test/house`). */
+const PLACES: Record<string, (host: string) => { source?: object; sink?: object }> = {
   conn_http: (host) => ({ source: { url: `http://${host}:8999/` }, sink: { url: `http://${host}:8999/` } }),
   conn_kafka: (host) => ({ source: { brokers: [`${host}:8999`], topic: 't' }, sink: { brokers: [`${host}:8999`], topic: 't' } }),
   conn_redis: (host) => ({ source: { url: `redis://${host}:8999`, stream: 's' }, sink: { url: `redis://${host}:8999`, stream: 's' } }),
@@ -54,11 +54,14 @@ async function writeOnce(id: string, config: unknown, context: ConnectorContext)
 }
 
 describe.each(Object.keys(PLACES))('%s', (id) => {
-  it.each(['127.0.0.1', 'localhost'])('ends as a source and as a sink at %s', async (host) => {
-    const { source, sink } = PLACES[id]!(host)
-    const read = await readOnce(id, source, closed(host))
+  const { source, sink } = findConnector(id)!
+  it.runIf(source).each(['127.0.0.1', 'localhost'])('ends as a source at %s', async (host) => {
+    const read = await readOnce(id, PLACES[id]!(host).source, closed(host))
     expect(refusalIn(read)?.message, String(read)).toMatch(/connectors may reach/)
-    const written = await writeOnce(id, sink, closed(host))
+  })
+
+  it.runIf(sink).each(['127.0.0.1', 'localhost'])('ends as a sink at %s', async (host) => {
+    const written = await writeOnce(id, PLACES[id]!(host).sink, closed(host))
     const reason = refusalIn(written)?.message ?? (written as { reason?: string }).reason
     expect(reason, String(written)).toMatch(/connectors may reach/)
     if (!(written instanceof Error)) expect(written).toMatchObject({ kind: 'permanent' })
