@@ -68,6 +68,13 @@ const STEPS: Step[] = [
   { name: 'dps/flatten', config: {} },
   { name: 'dps/cast', config: { fields: { a: { type: 'string', on_failure: 'keep' } } } },
   { name: 'dps/route-by', config: { fields: ['a'] } },
+  { name: 'dps/timestamp', config: { field: 'a', on_failure: 'keep' } },
+  { name: 'dps/lookup', config: { field: 'a', into: 'd', table: { x: 1, 1: 2 } } },
+  { name: 'dps/parse', config: { field: 'b', format: 'json', into: 'd', on_failure: 'keep' } },
+  { name: 'dps/explode', config: { field: 'b', on_empty: 'keep' } },
+  { name: 'dps/sample', config: { share: 0.7, by: 'a' } },
+  { name: 'dps/validate', config: { schema: { properties: { a: { type: 'number' } } }, on_invalid: 'keep', report: 'd' } },
+  { name: 'dps/text-classifier', config: { field: 'a', output_field: 'd', labels: { x: { keywords: ['x'] }, y: { keywords: ['y'] } } } },
 ]
 
 /** Documents whose members' names collide, need escapes, or are many; some are no object, not JSON, or null. */
@@ -152,7 +159,8 @@ describe('members passed on from step to step', () => {
   it('change no result', async () => {
     await fc.assert(
       fc.asyncProperty(
-        fc.array(fc.constantFrom(...STEPS.filter(({ name: each }) => !OWN.includes(each))), {
+        // A chain counts the failures of records that were made of one as one.
+        fc.array(fc.constantFrom(...STEPS.filter(({ name: each }) => ![...OWN, 'dps/explode'].includes(each))), {
           minLength: 2,
           maxLength: 5,
         }),

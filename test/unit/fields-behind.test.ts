@@ -1,6 +1,7 @@
 /** What a sink is told of the types behind a chain, and what accounts' configs may cost the control plane's main thread meanwhile. */
 import { expect, it } from 'vitest'
 import { fieldsAfter } from '../../services/control-plane/definitions/fields-behind.ts'
+import type { BUILT_IN_NAMES } from '../../shared/smartmodule/catalogue/catalogue.ts'
 import { celTypeOf } from '../../services/control-plane/workshop/cel-types.ts'
 import { limitMs } from '../harness/machine-speed.ts'
 import { bestOf } from '../harness/times-of.ts'
@@ -25,6 +26,28 @@ it('follows the types through a chain', async () => {
   })
   expect(await fieldsAfter({ id: 'integer' }, [{ name: 'dps/cel', config: { emit: '[value]' } }], typesOf)).toBeUndefined()
   expect(await fieldsAfter({ id: 'integer' }, [{ name: 'constructor', config: {} }], typesOf)).toBeUndefined()
+})
+
+/** One config of each built-in, and what it leaves of `id: integer, name: string?, tags: array<string>`; undefined: not known. */
+const BEHIND: Record<(typeof BUILT_IN_NAMES)[number], [config: Record<string, unknown>, types: Record<string, string> | undefined]> = {
+  filter: [{ field: 'id', operator: 'gt', value: 1 }, {}],
+  sample: [{ share: 0.5 }, {}],
+  timestamp: [{ field: 'name' }, {}],
+  'route-by': [{ fields: ['id'] }, {}],
+  validate: [{ schema: true }, {}],
+  flatten: [{}, {}],
+  lookup: [{ field: 'id', into: 'country', table: {} }, { country: 'any' }],
+  parse: [{ field: 'name', format: 'json' }, { name: 'any' }],
+  explode: [{ field: 'tags' }, { tags: 'any' }],
+  cast: [{ fields: { name: 'integer' } }, { name: 'integer?' }],
+  redact: [{ fields: { name: 'mask' } }, { name: 'string' }],
+  'text-classifier': [{ field: 'name', output_field: 'mood' }, { mood: 'string' }],
+  'map-fields': [{ set: { n: 1 } }, { n: 'integer' }],
+  cel: [{ emit: '[value]' }, undefined],
+}
+it.each(Object.entries(BEHIND))('knows what dps/%s leaves', async (name, [config, types]) => {
+  const fields = { id: 'integer', name: 'string?', tags: 'array<string>' }
+  expect(await fieldsAfter(fields, [{ name: `dps/${name}`, config }], typesOf)).toEqual(types && { ...fields, ...types })
 })
 
 it('knows what dps/validate, dps/map-fields and dps/flatten leave', async () => {
