@@ -36,7 +36,7 @@ import { errors } from './middleware/errors.ts'
 import { createFewAtOnce } from './middleware/few-at-once.ts'
 import { withIdempotency } from './middleware/idempotency.ts'
 import { createRateLimit } from './middleware/rate-limit.ts'
-import { createBodyReader, readBody, textOf } from './read-body.ts'
+import { createBodyReader, readBody, textFor } from './read-body.ts'
 import { requestId } from './middleware/request-id.ts'
 import { securityHeaders } from './middleware/security-headers.ts'
 import { asSent, createUnsentAnswers, endUnread } from './middleware/unsent-answers.ts'
@@ -136,7 +136,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
       const guarded = <T>(work: () => Promise<T>) => guardedFor(ctx)(caller.actorId, work)
       const own = isAudited(contract) ? deps : untilClientLeaves(deps, ctx)
       const handled = (keyed?: KeyedWrite) =>
-        handle(own, { ...caller, audited, guarded, keyed, ...(records ? { records } : {}), ...textOf(ctx, contract) }, input as never)
+        handle(own, { ...caller, audited, guarded, keyed, ...(records ? { records } : {}), ...textFor(ctx, contract) }, input as never)
       const work = (keyed?: KeyedWrite) =>
         isAudited(contract) ? audit.during(contract, caller, origin, resourceId, () => handled(keyed)) : handled(keyed)
       const whole = (keyed?: KeyedWrite) => bodies.holding(ctx, caller.accountId, () => work(keyed))

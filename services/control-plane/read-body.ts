@@ -80,7 +80,7 @@ function textIn(bytes: Buffer): string {
 }
 
 /** The body's text, for a handler that uses parts of it byte for byte. */
-export const textOf = (ctx: Context, { passesTextOn }: Contract): { text?: string } =>
+export const textFor = (ctx: Context, { passesTextOn }: Contract): { text?: string } =>
   passesTextOn && typeof ctx.request.rawBody === 'string' ? { text: ctx.request.rawBody } : {}
 
 /** The depth of the record that nests deepest, read from the bytes: walking through a parsed megabyte of small values takes 250 ms. */

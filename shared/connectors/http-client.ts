@@ -109,11 +109,11 @@ export function openHttpClient({ headers, auth, timeout_ms }: HttpPlace, context
 
 /** The response's text, decompressed. Throws ConfigRefused as soon as it has more than `bytesMax`; the rest is not read. */
 export async function textOf(answer: Response, bytesMax: number): Promise<string> {
-  return (await bytesOf(answer, bytesMax)).toString('utf8')
+  return (await bodyOf(answer, bytesMax)).toString('utf8')
 }
 
 /** Like `textOf`, without decoding it. */
-export async function bytesOf(answer: Response, bytesMax: number): Promise<Buffer<ArrayBuffer>> {
+export async function bodyOf(answer: Response, bytesMax: number): Promise<Buffer<ArrayBuffer>> {
   const parts: Uint8Array[] = []
   let bytes = 0
   for await (const part of answer.body ?? []) {

@@ -3,7 +3,7 @@ import type { Response } from 'undici'
 import { reasonOf } from '../errors/reason-of.ts'
 import { REQUEST_BYTES_MAX, REQUEST_MS_MAX, type PlugInAnswer, type SendRequest } from '../model/plug-in-requests.ts'
 import type { AddressRules } from './address-guard.ts'
-import { bytesOf, openHttpClient } from './http-client.ts'
+import { bodyOf, openHttpClient } from './http-client.ts'
 
 /** Size of an answer's headers, which a plug-in gets as one JSON object. */
 const HEADER_BYTES_MAX = 65_536
@@ -47,7 +47,7 @@ export function openPlugInRequests(addresses: AddressRules, trialMs?: number): P
         const sent = body.length > 0 && !SAFE_METHODS.has(method) ? { body } : {}
         const answer = await client.request(url, { method, headers: Object.fromEntries(own), ...sent }, signal)
         // Its own bytes alone: what is posted to a lane is copied with all of its buffer.
-        return { status: answer.status, headers: headersOf(answer), body: Uint8Array.from(await bytesOf(answer, REQUEST_BYTES_MAX)) }
+        return { status: answer.status, headers: headersOf(answer), body: Uint8Array.from(await bodyOf(answer, REQUEST_BYTES_MAX)) }
       } catch (error) {
         if (signal.aborted) return failed(GATEWAY_TIMEOUT, `no answer within ${Math.ceil(withinMs)} ms`)
         return failed(BAD_GATEWAY, reasonOf(error))

@@ -56,7 +56,7 @@ export function refusalHeaders(code: string, message: string): Header[] {
 }
 
 /** Why the source could not read the record; undefined if it could. */
-export function refusalIn(headers: Header[]): { code: string; message: string } | undefined {
+export function refusalOfHeaders(headers: Header[]): { code: string; message: string } | undefined {
   const valueOf = (name: string) => headers.find(([key]) => key === name)?.[1]?.toString('utf8')
   const code = valueOf(REFUSED_CODE)
   return code === undefined ? undefined : { code, message: valueOf(REFUSED_MESSAGE) ?? '' }

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { Queryable } from '../store/database.ts'
-import { listPipelinesReading, lockPipeline, type PipelineRow } from '../store/pipelines.ts'
+import { listPipelineIdsUsing, lockPipeline, type PipelineRow } from '../store/pipelines.ts'
 import { schemasOf, type StreamRow } from '../store/streams.ts'
 import { publishRevision } from '../publisher/enqueue.ts'
 import { bytesMaxOf, letterBytesMaxOf, streamCodecOf } from './resolve-endpoint.ts'
@@ -15,7 +15,7 @@ async function reviseUsers(
   changeOf: (row: PipelineRow) => Parameters<typeof publishRevision>[3] = () => ({}),
 ): Promise<boolean> {
   let hasAny = false
-  for (const id of await listPipelinesReading(trx, stream.id)) {
+  for (const id of await listPipelineIdsUsing(trx, stream.id)) {
     const row = await lockPipeline(trx, id)
     if (!row || row.status === 'deleting') continue
     const definition = next(row.definition)

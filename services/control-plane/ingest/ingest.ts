@@ -180,8 +180,8 @@ async function pushed(deps: IngestDeps, ctx: Context, found: Pushable, limits: I
     return { status: 202, body: { records: records.spans.length / 2 } }
   }
   // A sender may use the same id for several pipelines.
-  const message = config.scheme === 'standard' ? `${found.id}/${ctx.get('webhook-id')}` : ''
-  const key = ctx.get('Idempotency-Key') || message
+  const webhookId = config.scheme === 'standard' ? `${found.id}/${ctx.get('webhook-id')}` : ''
+  const key = ctx.get('Idempotency-Key') || webhookId
   if (key === '') return write()
   const request = { accountId: found.account_id, key, operationId: 'ingest', path: `/ingest/${found.id}`, body: body.toString('base64') }
   return withIdempotency(deps, request, write)

@@ -58,13 +58,13 @@ export async function replay(
     job,
   }
   await commitJobStart(deps, job.job_id, layout, new Map([...from].filter(([partition]) => ranges[String(partition)])))
-  const stored = inTransaction(db, async (trx) => {
+  const storing = inTransaction(db, async (trx) => {
     const stored = await storeJob(trx, definition, total)
     await onStored(trx, stored, total)
     return stored
   })
   // A job that is refused leaves no group behind.
-  await stored.catch(() => deps.withAdmin((admin) => removeGroup(admin, definition.group_id)).catch(() => {}))
+  await storing.catch(() => deps.withAdmin((admin) => removeGroup(admin, definition.group_id)).catch(() => {}))
   deps.notifyPublisher()
-  return stored
+  return storing
 }

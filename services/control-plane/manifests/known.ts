@@ -2,7 +2,7 @@
 import { MEMBER_KINDS, type Manifest, type MemberKind } from '../../../shared/api/manifests.ts'
 import type { Queryable } from '../store/database.ts'
 import {
-  listMembers,
+  listSetMembers,
   listPipelinesByName,
   listSmartModulesByName,
   listStreamsByName,
@@ -48,7 +48,7 @@ export async function findKnown(
   accountId: string,
   manifest: Pick<Manifest, 'set' | 'streams' | 'smartmodules' | 'pipelines'>,
 ): Promise<Known> {
-  const all = await listMembers(db, accountId)
+  const all = await listSetMembers(db, accountId)
   const own = (kind: MemberKind) =>
     all.filter((each) => each.kind === kind && each.set_name === manifest.set).map(({ resource_id }) => resource_id)
   const used = namesUsed(manifest)

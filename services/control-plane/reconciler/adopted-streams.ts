@@ -18,7 +18,7 @@ import {
 } from '../store/streams.ts'
 import type { Deps } from '../deps.ts'
 import { letterBytesMaxBy, updateLimits, updateReaders } from '../definitions/update-readers.ts'
-import { findAnyPipeline, listPipelinesReading } from '../store/pipelines.ts'
+import { findAnyPipeline, listPipelineIdsUsing } from '../store/pipelines.ts'
 
 export type NewSchemas = ReadonlyMap<number, StreamSchemaRow>
 
@@ -66,7 +66,7 @@ const bytesOf = (text: SchemaText | null): number =>
  */
 async function makeRoom({ db, cluster }: Pick<Deps, 'db' | 'cluster'>, stream: StreamRow): Promise<Set<string>> {
   const roomy = new Set<string>()
-  for (const id of await listPipelinesReading(db, stream.id)) {
+  for (const id of await listPipelineIdsUsing(db, stream.id)) {
     const row = await findAnyPipeline(db, id)
     if (!row || row.status === 'deleting') continue
     const { dead_letter_topic, dead_letter_bytes_max } = row.definition

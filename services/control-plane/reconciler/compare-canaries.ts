@@ -11,7 +11,7 @@ import { rollBack, shareFault } from './roll-back-canary.ts'
 import { listComparing, lookedAt, saveCanary, type CanaryRow } from '../store/canaries.ts'
 import { findPipeline, type PipelineRow } from '../store/pipelines.ts'
 import { compareSteps } from '../trace/compare-steps.ts'
-import { bytesOf, fitting } from '../trace/source-records.ts'
+import { sizeOf, fitting } from '../trace/source-records.ts'
 import type { SourceRecord } from '../trace/trace.ts'
 
 type CanaryDeps = Pick<
@@ -59,7 +59,7 @@ async function nextRecords({ cluster, sourceReader }: CanaryDeps, topic: string,
     const after = newest === undefined ? end : newest + 1n
     next[partition] = String(isBehind && after < end ? end : after)
     records = [...records, ...fit]
-    bytes += fit.reduce((sum, each) => sum + bytesOf(each), 0)
+    bytes += fit.reduce((sum, each) => sum + sizeOf(each), 0)
   }
   return { records, skipped, positions: next }
 }

@@ -9,12 +9,12 @@ import type { StreamRow } from './streams.ts'
 export type Member = { kind: MemberKind; resource_id: string; set_name: string; fingerprint: string | null }
 
 /** All members of the account's sets. */
-export async function listMembers(db: Queryable, accountId: string): Promise<Member[]> {
+export async function listSetMembers(db: Queryable, accountId: string): Promise<Member[]> {
   return db('manifest_members').where({ account_id: accountId }).select('kind', 'resource_id', 'set_name', 'fingerprint')
 }
 
 /** Makes the resource a member; without a fingerprint it keeps the one that it has. */
-export async function saveMember(
+export async function saveSetMember(
   db: Queryable,
   accountId: string,
   member: Omit<Member, 'fingerprint'> & { fingerprint?: string },
@@ -28,7 +28,7 @@ export async function saveMember(
 }
 
 /** The resource is no member any more. */
-export async function deleteMember(db: Queryable, accountId: string, kind: MemberKind, resourceId: string): Promise<void> {
+export async function deleteSetMember(db: Queryable, accountId: string, kind: MemberKind, resourceId: string): Promise<void> {
   await db('manifest_members').where({ account_id: accountId, kind, resource_id: resourceId }).delete()
 }
 

@@ -132,13 +132,13 @@ export async function findPipeline(db: Queryable, accountId: string, id: string)
   return withDefaults(await db('pipelines').where({ account_id: accountId, id }).whereNot('status', 'deleting').first())
 }
 
-/** Ids of the pipelines that use a stream, as source or sink. */
-export async function listPipelinesReading(db: Queryable, streamId: string): Promise<string[]> {
+/** Ids of the pipelines that use a stream, as source or sink; also of those that are being deleted. */
+export async function listPipelineIdsUsing(db: Queryable, streamId: string): Promise<string[]> {
   const rows = await db('pipeline_uses').where({ kind: 'stream', used_id: streamId }).select('pipeline_id').orderBy('pipeline_id')
   return rows.map(({ pipeline_id }: { pipeline_id: string }) => pipeline_id)
 }
 
-/** The pipelines that use a stream, as source or sink. */
+/** The pipelines that use a stream, as source or sink, but for those that are being deleted. */
 export async function listPipelinesOf(db: Queryable, streamId: string): Promise<Pick<PipelineRow, 'id' | 'name'>[]> {
   return db('pipelines as p')
     .join('pipeline_uses as u', 'u.pipeline_id', 'p.id')
@@ -363,7 +363,7 @@ export async function listDefinitions(db: Queryable, ids: readonly string[]): Pr
 
 /** Accounts with a pipeline whose source or sink is the connector without a connection of its own: it uses the operator's. */
 export async function listAccountsUsingDefault(db: Queryable, connectorId: string): Promise<string[]> {
-  // Looked for here, as in `listSourcedPipelines`.
+  // Looked for here, as in `listPerhapsSourced`.
   const rows: Pick<PipelineRow, 'account_id' | 'definition'>[] = await db('pipelines')
     .whereRaw('definition::text LIKE ?', [`%"connector_id":"${connectorId}"%`])
     .select('account_id', 'definition')

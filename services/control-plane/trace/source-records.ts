@@ -37,14 +37,14 @@ export type SourceReader = {
 /** A search for a key; it ends early once `isSpent` says so. */
 export type KeySearch = { key: Buffer; start: bigint | undefined; limit: number; isSpent(): boolean }
 
-export const bytesOf = ({ record: { key, value, headers } }: SourceRecord): number =>
+export const sizeOf = ({ record: { key, value, headers } }: SourceRecord): number =>
   headers.reduce((sum, [name, bytes]) => sum + name.length + (bytes?.length ?? 0), (key?.length ?? 0) + (value?.length ?? 0))
 
 /** As many of the first, or of the last, records as fit into `bytesMax`; one always does. */
 export function fitting(records: SourceRecord[], bytesMax: number, side: 'first' | 'last'): SourceRecord[] {
   const inTurn = side === 'first' ? records : records.toReversed()
   let bytes = 0
-  const end = inTurn.findIndex((record, index) => (bytes += bytesOf(record)) > bytesMax && index > 0)
+  const end = inTurn.findIndex((record, index) => (bytes += sizeOf(record)) > bytesMax && index > 0)
   const kept = end < 0 ? inTurn : inTurn.slice(0, end)
   return side === 'first' ? kept : kept.toReversed()
 }

@@ -3,7 +3,7 @@ import { TRANSACTIONAL, compressBatch, encodeBatch, type KafkaRecord } from '../
 import {
   JOB_HEADERS,
   DEAD_LETTER_HEADERS,
-  refusalIn,
+  refusalOfHeaders,
   type JobHeader,
   type DeadLetterHeader,
 } from '../../../shared/model/dead-letter-headers.ts'
@@ -20,7 +20,7 @@ export type DeadLetter = { record: KafkaRecord; bytes: number }
 /** Adds its headers after the record's own, in the order of `DEAD_LETTER_HEADERS`. */
 export function deadLetterRecord(record: KafkaRecord, failure: RecordFailure, spec: LaneChain, origin: Origin, nowMs: number): DeadLetter {
   const step = spec.steps[failure.step]
-  const { code, message } = refusalIn(record.headers) ?? failure
+  const { code, message } = refusalOfHeaders(record.headers) ?? failure
   const values: Record<DeadLetterHeader, string> = {
     '__connect.errors.topic': origin.topic,
     '__connect.errors.partition': String(origin.partition),

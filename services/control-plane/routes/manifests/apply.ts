@@ -18,7 +18,7 @@ import { deleteStreamOperation } from '../streams/streams.ts'
 import { updateStreamOperation } from '../streams/update-stream.ts'
 import { toServiceError } from '../../middleware/errors.ts'
 import { ServiceError } from '../../service-error.ts'
-import { deleteMember, listStreamsByName, saveMember } from '../../store/manifests.ts'
+import { deleteSetMember, listStreamsByName, saveSetMember } from '../../store/manifests.ts'
 import { updateDescription } from '../../store/smartmodules.ts'
 import { idOf, type Known } from '../../manifests/known.ts'
 import { fingerprintOf, hashOfBinary } from '../../manifests/parts.ts'
@@ -138,7 +138,7 @@ async function applyPipeline(work: Work, change: PlannedChange): Promise<Made> {
   // Nothing is deleted for a pipeline that could not be made.
   await examinePipeline(deps, caller, request)
   await run(work, deletePipelineOperation, existing!.id, { params: { id: existing!.id }, query: {}, body: undefined })
-  await deleteMember(deps.db, caller.accountId, 'pipeline', existing!.id)
+  await deleteSetMember(deps.db, caller.accountId, 'pipeline', existing!.id)
   return untilFree(make)
 }
 
@@ -156,7 +156,7 @@ async function remove(work: Work, { kind, name }: PlannedChange): Promise<void> 
   if (kind === 'pipeline') await run(work, deletePipelineOperation, id, input)
   else if (kind === 'smartmodule') await run(work, patient(deleteSmartModuleOperation), id, input)
   else await run(work, patient(deleteStreamOperation), id, input)
-  await deleteMember(deps.db, caller.accountId, kind, id)
+  await deleteSetMember(deps.db, caller.accountId, kind, id)
 }
 
 /** The members of requests that have other names in a manifest. */
@@ -189,7 +189,7 @@ async function applyChange(work: Work, change: PlannedChange): Promise<void> {
     if (action === 'delete') return await remove(work, change)
     const { id, fingerprint } = await APPLY[kind](work, change)
     const member = { kind, resource_id: id, set_name: work.manifest.set, ...(fingerprint === undefined ? {} : { fingerprint }) }
-    await saveMember(work.deps.db, work.caller.accountId, member)
+    await saveSetMember(work.deps.db, work.caller.accountId, member)
   } catch (error) {
     const known = toServiceError(error)
     const details = known.details?.map(({ path, ...rest }) => ({ path: `${placeOf(kind, name)}${inManifest(path)}`, ...rest }))

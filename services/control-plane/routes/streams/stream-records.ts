@@ -10,7 +10,7 @@ import type { Pace } from '../../pacing.ts'
 import { invalidRequest } from '../../service-error.ts'
 import { encodeCursor } from '../../stream-data/cursor.ts'
 import type { Spans } from '../../trace/choose-records.ts'
-import { bytesOf } from '../../trace/source-records.ts'
+import { sizeOf } from '../../trace/source-records.ts'
 import { recordsOf, type CursorEdge } from '../../trace/stream-records.ts'
 import { showPlaced, type SourceRecord } from '../../trace/trace.ts'
 import { withDeadline } from '../../with-deadline.ts'
@@ -94,7 +94,7 @@ async function printed(
     const source = records[index]!
     if (index > 0) parts.push(COMMA)
     parts.push(printJson(showPlaced(source, room, decode)))
-    return bytesOf(source)
+    return sizeOf(source)
   })
   const behind = JSON.stringify(around)
   parts.push(Buffer.from(behind === '{}' ? ']}' : `],${behind.slice(1)}`))
