@@ -84,7 +84,7 @@ export async function deploy(call: Caller, ground: Ground, { name, expect, binar
   return { name, did, tookMs, ...(expect === 'refused' ? { wrong: 'it was to be refused' } : {}) }
 }
 
-/** `isRun`: not only checked, but used by a pipeline for a while. */
+/** `holdMs`: for how long a pipeline uses it, after it was checked. */
 export async function tellLie(call: Caller, ground: Ground, lie: Told, port: number, number: number, holdMs: number): Promise<Outcome> {
   const name = `${lie.protocol}/${lie.name}`
   const endpoint = endpointOf(lie, port)

@@ -24,25 +24,24 @@ describe('documents', () => {
     expect(broken).toEqual([])
   })
 
-  it('name only files and functions that exist', () => {
+  it('and comments name only files and functions that exist', () => {
     const ends = new Set(tracked.flatMap((path) => path.split('/').map((_, index, parts) => parts.slice(index).join('/'))))
+    const COMMENT = /^\s*(\/\/|\/?\*).*$/gm
     const code = tracked
       .filter((path) => /\.(tsx?|py)$|^tsconfig\.json$/.test(path))
-      .map(read)
+      .map((path) => read(path).replaceAll(COMMENT, ''))
       .join('\n')
     const words = new Set(code.match(/[A-Za-z_]\w+/g))
     const FILE = /^[\w./-]+\.(?:tsx?|py)$/
     /** Names of Node's and of JSON Schema's. */
     const FOREIGN = new Set(['resourceLimits', 'unevaluatedItems', 'contentSchema'])
     const NAME = /^[a-z]+[A-Z]\w*(?:\.\w+)?$/
+    const proseOf = (path: string): string =>
+      path.endsWith('.md') ? read(path).replaceAll(/```[^]*?```/g, '') : (read(path).match(COMMENT) ?? []).join('\n')
     const dead = tracked
-      .filter((path) => path.endsWith('.md') && path !== 'CHANGELOG.md')
+      .filter((path) => /\.(md|tsx?)$/.test(path) && path !== 'CHANGELOG.md' && !path.includes('/generated/'))
       .flatMap((path) =>
-        [
-          ...read(path)
-            .replaceAll(/```[^]*?```/g, '')
-            .matchAll(/`([^`\s]+)`/g),
-        ]
+        [...proseOf(path).matchAll(/`([^`\s]+)`/g)]
           .map(([, token]) => token!)
           .filter((token) =>
             FILE.test(token)
