@@ -58,7 +58,7 @@ type SigningIn = { id: string; account_id: string }
 const REFUSALS_PER_MINUTE = 10
 const MINUTE_MS = 60_000
 
-/** True for each id so often within a minute of the clock. */
+/** True at most `count` times per id and minute of the clock. */
 function atMost(count: number): (id: string) => boolean {
   let minute = 0
   const seen = new Map<string, number>()

@@ -1,5 +1,5 @@
 /**
- * Few requests of one account at once of those that read much for one answer: connections to the database and memory are there for all
+ * Of requests that read much for one answer, few of an account run at once: connections to the database and memory are there for all
  * accounts.
  */
 import { tooManyAtOnce } from '../service-error.ts'

@@ -117,7 +117,7 @@ export function createTurns({ threads, inputs, quarantine, onMeasured, now }: Tu
       if (++round.chain.calm >= CALM_TURNS && round.chain.isSlow) rehabilitate(lane, round.chain)
       else next(lane)
     },
-    /** Rejects every round of the lane, or of one of its chains that none runs of. */
+    /** Rejects every round of the lane, or only those of `of`, a chain with no round running. */
     giveUp(lane: Lane, why: (round: QueuedRound) => Error, of?: Registered): void {
       const isOfIt = ({ chain }: QueuedRound) => of === undefined || chain === of
       for (const round of [...(lane.running ? [lane.running] : []), ...lane.rounds].filter(isOfIt)) round.settled.reject(why(round))

@@ -16,7 +16,7 @@ const CPU_USE_MS = 60_000
 /** Below the broker's default batch limit of 1 MiB. */
 const BATCH_BYTES_MAX = 500_000
 
-/** `task`: of what it is made, where it is a task's. */
+/** `task`: the report that it was made of; undefined for CPU use. */
 type Report = { key: string; fingerprint: string; value: Buffer; task?: ObservedTask }
 
 const valueOf = (report: ObservedTask | CpuUse): Buffer => Buffer.from(JSON.stringify(report))
@@ -62,6 +62,7 @@ export function openObserver(
     for (const key of published.keys()) if (!keys.has(key)) published.delete(key)
     while (waiting.length > 0) {
       let bytes = 0
+      // -1, where all fit, becomes more than there are.
       const part = waiting.splice(0, waiting.findIndex(({ value }, index) => (bytes += value.length) > BATCH_BYTES_MAX && index > 0) >>> 0)
       // Reports of other accounts are behind one that is refused.
       await send(part).catch((error: unknown) => failures.push(error))
