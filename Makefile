@@ -19,13 +19,12 @@ run: node_modules/.installed ## start everything and take the tour (PROCESSORS=2
 test: node_modules/.installed ## all tests, on real Kafka, Postgres, Redis and registry (ONLY=path runs some; STACK=containers runs the integration tests on containers)
 	@$(NODE) test/run.ts $(ONLY)
 
-check: node_modules/.installed ## check format, lint, types, generated pages and the rules of the house
+check: node_modules/.installed ## check format, lint, types, generated clients and the rules of the house, generated pages among them
 	@failed=; part() { echo "— $$1"; "$${@:2}" || failed="$$failed $$1;"; }; \
 	part 'format' oxfmt --check .; \
 	part 'lint' oxlint --deny-warnings; \
 	part 'types' tsc --noEmit; \
 	part 'types of the console' tsc --noEmit -p services/console; \
-	for page in connectors errors metrics settings status-table; do part "generated page $$page" $(NODE) docs/write-$$page.ts --check; done; \
 	part 'generated clients' $(NODE) clients/generate/main.ts --check; \
 	part 'rules of the house' $(NODE) test/run.ts test/house; \
 	[ -z "$$failed" ] || { echo "failed:$${failed%;}"; exit 1; }
@@ -65,11 +64,7 @@ clients: node_modules/.installed ## write what is generated of the client librar
 	@$(NODE) clients/generate/main.ts
 
 docs: node_modules/.installed ## write the generated pages: error table, status table, connectors, settings, metrics
-	@$(NODE) docs/write-errors.ts
-	@$(NODE) docs/write-status-table.ts
-	@$(NODE) docs/write-connectors.ts
-	@$(NODE) docs/write-settings.ts
-	@$(NODE) docs/write-metrics.ts
+	@for writer in $(filter-out docs/write-page.ts,$(wildcard docs/write-*.ts)); do $(NODE) $$writer || exit 1; done
 
 account: node_modules/.installed ## create an account and key: NAME=… TYPE=developer|professional|enterprise; beside make run, or with the control plane's environment
 	@$(NODE) deploy/local/operate.ts create-account.ts "$(NAME)" "$(TYPE)"

@@ -13,7 +13,7 @@ import {
   oidcOf,
   ownHostsOf,
 } from '../../shared/config/config.ts'
-import { addressesOf, type AddressRules } from '../../shared/connectors/address-guard.ts'
+import { addressRulesOf } from '../../shared/connectors/address-guard.ts'
 import { createKafka, ensureServiceTopics } from '../../shared/kafka/admin/admin.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
 import { openKafkaSecurity } from '../../shared/kafka/admin/security.ts'
@@ -60,9 +60,7 @@ import { openSourceReader } from './trace/source-records.ts'
 
 const config = loadControlPlaneConfig()
 const log = createLogger('control-plane', config.LOG_LEVEL)
-/** The process is killed once its event loop has been blocked for this long, which is longer than any turn should take. */
-const STILL_MS_MAX = 30_000
-watchLiveness(STILL_MS_MAX)
+watchLiveness()
 const now = () => Date.now()
 const names = serviceNames(config.DPS_PREFIX)
 
@@ -152,7 +150,10 @@ const deps: Deps = {
   replicationFactor: config.REPLICATION_FACTOR,
   credentials: createCredentials({ jwtKeys: config.JWT_KEYS, secretHashKey: config.SECRET_HASH_KEY }),
   secretBox,
-  connectorDefaults: { ...connectorDefaultsOf(config), addresses: await addressRules() },
+  connectorDefaults: {
+    ...connectorDefaultsOf(config),
+    addresses: await addressRulesOf(config.ALLOW_PRIVATE_ADDRESSES, ownHostsOf(config)),
+  },
   workshop,
   adoption: { patterns: config.ADOPTABLE_TOPICS, prefix: config.DPS_PREFIX },
   streamData,
@@ -233,10 +234,4 @@ async function drain(): Promise<void> {
   await Promise.allSettled([operations.close(), admin?.then((client) => client.disconnect()), cluster.close(), db.destroy()])
   redis.disconnect()
   process.exit(0)
-}
-
-/** The service's own addresses are looked up once: a part that moves to another address needs a restart of what must not reach it. */
-async function addressRules(): Promise<AddressRules> {
-  const allowed = config.ALLOW_PRIVATE_ADDRESSES
-  return allowed === 'any' ? 'any' : { allowed, own: await addressesOf(ownHostsOf(config)) }
 }

@@ -13,7 +13,7 @@ import {
   ownHostsOf,
   runnerMemoryBytesOf,
 } from '../../shared/config/config.ts'
-import { addressesOf, type AddressRules } from '../../shared/connectors/address-guard.ts'
+import { addressRulesOf } from '../../shared/connectors/address-guard.ts'
 import { createKafka, ensureServiceTopics } from '../../shared/kafka/admin/admin.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
 import { openKafkaSecurity } from '../../shared/kafka/admin/security.ts'
@@ -38,9 +38,7 @@ import { openVerdicts } from './supervisor/verdicts.ts'
 
 const config = loadProcessorConfig()
 const log = createLogger('processor', config.LOG_LEVEL)
-/** Longer than any single turn of the event loop may take. */
-const STILL_MS_MAX = 30_000
-watchLiveness(STILL_MS_MAX)
+watchLiveness()
 const CPU_LOOK_MS = 5000
 const now = () => Date.now()
 const processorId = config.PROCESSOR_ID ?? `processor-${randomUUID()}`
@@ -95,7 +93,10 @@ const declined = openDeclined(cluster, names.fleet, processorId, now, reconcile,
 const verdicts = openVerdicts(cluster, names.fleet, now, reconcile, warn('verdicts'))
 await Promise.all([declined.caughtUp, verdicts.caughtUp])
 const logs = openLogRelay(cluster, names.logs, processorId, now, warn('lines of pipelines were not written'))
-const connectorDefaults = { ...connectorDefaultsOf(config), addresses: await addressRules() }
+const connectorDefaults = {
+  ...connectorDefaultsOf(config),
+  addresses: await addressRulesOf(config.ALLOW_PRIVATE_ADDRESSES, ownHostsOf(config)),
+}
 supervisor = openSupervisor({
   declined,
   verdicts,
@@ -160,10 +161,4 @@ async function drain(signal: string): Promise<void> {
   await operations.close()
   await cluster.close()
   process.exit(0)
-}
-
-/** The service's own addresses are looked up once: a part that moves to another address needs a restart of what must not reach it. */
-async function addressRules(): Promise<AddressRules> {
-  const allowed = config.ALLOW_PRIVATE_ADDRESSES
-  return allowed === 'any' ? 'any' : { allowed, own: await addressesOf(ownHostsOf(config)) }
 }

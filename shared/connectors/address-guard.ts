@@ -148,3 +148,8 @@ export async function addressesOf(hosts: readonly string[]): Promise<string[]> {
   )
   return [...new Set(found.flat())]
 }
+
+/** The operator's rules, with the addresses of the service's own hosts as they are now: one that moves needs a restart. */
+export async function addressRulesOf(allowed: 'any' | string[], ownHosts: readonly string[]): Promise<AddressRules> {
+  return allowed === 'any' ? 'any' : { allowed, own: await addressesOf(ownHosts) }
+}

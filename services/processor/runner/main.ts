@@ -35,9 +35,8 @@ function endAlone(): void {
   process.kill(process.pid, LEFT_ALONE)
 }
 
-/** Where the supervisor can't: a main thread that stands still for so long may have lost it. */
-const STILL_MS_MAX = 30_000
-watchLiveness(STILL_MS_MAX)
+// Where the supervisor can't: a main thread that stands still may have lost it.
+watchLiveness()
 
 const now = () => Date.now()
 const notes = openNotes(NOTES_FD)
