@@ -117,7 +117,7 @@ export async function postgresAnswers(url: string): Promise<boolean> {
   }
 }
 
-export const WAREHOUSE = 'warehouse'
+const WAREHOUSE = 'warehouse'
 
 /** Creates a database beside the service's own, for connectors. Returns its URL. */
 export async function createWarehouse(url: string): Promise<string> {

@@ -55,7 +55,7 @@ export type StackOptions = {
 }
 
 /** Reads the given parts from the environment of the launcher or the test run. */
-export function givenByEnvironment(): StackOptions['given'] {
+function givenByEnvironment(): StackOptions['given'] {
   return {
     kafkaBrokers: process.env.KAFKA_BROKERS,
     databaseUrl: process.env.DATABASE_URL,

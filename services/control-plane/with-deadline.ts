@@ -1,7 +1,7 @@
 /** Waits for work up to a deadline, then throws 503 while the work goes on; what it leaves half done, the reconciler finishes or undoes. */
 import { ServiceError } from './service-error.ts'
 
-export const FINISH_TIMEOUT_MS = 10_000
+const FINISH_TIMEOUT_MS = 10_000
 /** The response to a failed create waits this long for the undo. */
 const UNDO_TIMEOUT_MS = 2000
 

@@ -22,7 +22,7 @@ export const TokenRequest = z
   .meta({ id: 'TokenRequest' })
 
 /** A bearer token, which expires after 3600 seconds. */
-export const TokenResponse = z
+const TokenResponse = z
   .object({ access_token: z.string(), token_type: z.literal('Bearer'), expires_in: z.literal(3600) })
   .meta({ id: 'TokenResponse' })
 

@@ -6,7 +6,7 @@ import { contract, Id, Timestamp } from './operation.ts'
 const Kind = z.enum(['source', 'sink', 'both']).meta({ id: 'ConnectorKind' })
 const Side = z.enum(['source', 'sink'])
 /** A connector as lists show it. */
-export const ConnectorItem = z
+const ConnectorItem = z
   .object({
     id: Id,
     name: z.string(),

@@ -7,7 +7,7 @@ import { JobItem } from './jobs.ts'
 import { contract, Id, queryInteger, Timestamp } from './operation.ts'
 
 /** Statuses of a dead letter: not redriven, taken by a redrive job, or redriven. */
-export const DEAD_LETTER_STATUSES = ['pending', 'redriving', 'redriven'] as const
+const DEAD_LETTER_STATUSES = ['pending', 'redriving', 'redriven'] as const
 
 const Status = z.enum(DEAD_LETTER_STATUSES).meta({ id: 'DeadLetterStatus' })
 
@@ -33,7 +33,7 @@ export const ValueBytes = z
 export const HeaderBytes = z.object({ key: z.string(), base64: z.string().nullable(), truncated: Truncated }).meta({ id: 'HeaderBytes' })
 
 /** A dead letter: the failed record, its partition and offset in the source, and the failure. */
-export const DeadLetterItem = z
+const DeadLetterItem = z
   .object({
     id: Id,
     partition: z.number().int(),

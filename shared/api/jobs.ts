@@ -5,7 +5,7 @@ import { contract, Id, Timestamp } from './operation.ts'
 import { StreamPlace } from './pipelines.ts'
 
 /** Statuses of a job; `finished`, `cancelled` and `failed` are final. */
-export const JOB_STATUSES = ['starting', 'running', 'cancelling', 'finished', 'cancelled', 'failed'] as const
+const JOB_STATUSES = ['starting', 'running', 'cancelling', 'finished', 'cancelled', 'failed'] as const
 /** The status of a job. */
 export type JobStatus = (typeof JOB_STATUSES)[number]
 

@@ -14,7 +14,7 @@ const Value = z
 const HOST = /^(\*\.)?([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])$/
 
 /** A secret without its value. */
-export const SecretItem = z
+const SecretItem = z
   .object({
     id: Id,
     name: z.string(),

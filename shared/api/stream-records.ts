@@ -9,7 +9,7 @@ import { contract, queryInteger } from './operation.ts'
 const StreamCursor = z.string().min(1, 'must not be empty').max(8192, 'is too long')
 
 /** Query of a stream's records: a page number or a cursor, a partition and an order. */
-export const DataQuery = z.object({
+const DataQuery = z.object({
   limit: queryInteger(1, LIMITS.data_limit_max).default(LIMITS.data_limit_default),
   page: queryInteger(1, 1_000_000_000)
     .optional()

@@ -56,7 +56,7 @@ export const CanaryDefinition = PinnedVersion.extend({ share: z.number().gt(0).l
 export type CanaryDefinition = z.infer<typeof CanaryDefinition>
 
 /** One step of a chain: a pinned version of a SmartModule with its config and failure policy. */
-export const StepDefinition = PinnedVersion.extend({
+const StepDefinition = PinnedVersion.extend({
   module_id: z.string(),
   name: z.string(),
   canary: CanaryDefinition.optional(),

@@ -2,7 +2,7 @@
 import { v7 } from 'uuid'
 
 /** The id prefix of each kind of resource. Ids of dead letters (`dl_…`) say where the dead letter is, see `store/dead-letters.ts`. */
-export const ID_PREFIXES = {
+const ID_PREFIXES = {
   account: 'acc',
   key: 'key',
   smartModule: 'sm',

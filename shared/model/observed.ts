@@ -6,7 +6,7 @@ import { TaskId, taskName } from './task.ts'
 import { cutText, REASON_CHARACTERS_MAX } from './text.ts'
 
 /** Statuses that a task can report. */
-export const OBSERVED_STATUSES = ['starting', 'running', 'paused', 'stopped', 'failed', 'finished'] as const
+const OBSERVED_STATUSES = ['starting', 'running', 'paused', 'stopped', 'failed', 'finished'] as const
 
 /** Record counts by outcome, of one step or of a whole chain. */
 export const Counters = z.object({

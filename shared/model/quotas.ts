@@ -31,7 +31,7 @@ export const QuotaChanges = z.partialRecord(z.enum(Object.keys(QUOTA_NAMES) as [
 const MIB = 1 << 20
 
 /** The quotas of each account type. */
-export const QUOTAS: Record<AccountType, Quotas> = {
+const QUOTAS: Record<AccountType, Quotas> = {
   developer: {
     pipelines: 25,
     tasks: 100,

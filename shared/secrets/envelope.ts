@@ -82,7 +82,7 @@ export const ownerOf = (accountId: string, name: string): string => `${accountId
 const MASKED_FROM = 4
 
 /** Returns the decoded password of a connection string; undefined if there is none. */
-export function passwordIn(value: string): string | undefined {
+function passwordIn(value: string): string | undefined {
   const password = URL.canParse(value) ? new URL(value).password : ''
   try {
     return decodeURIComponent(password) || undefined

@@ -70,7 +70,7 @@ export class SmartModuleTrap extends Error {
 }
 
 /** Codes in a guest's error entries that the SDK and the built-ins use, with their names; all others are the author's. */
-export const RECORD_ERRORS = { 1: 'record_failed', 2: 'invalid_json', 3: 'not_framed', 10: 'field_missing' } as const
+const RECORD_ERRORS = { 1: 'record_failed', 2: 'invalid_json', 3: 'not_framed', 10: 'field_missing' } as const
 
 /** The name of a record's error code, as shown in dead letters. */
 export function recordErrorName(code: number): string {

@@ -27,7 +27,7 @@ import { isExact, judge, type Verdict } from './oracle.ts'
 import { createRandom, type Random } from './random.ts'
 import { limitMs } from '../harness/machine-speed.ts'
 
-export const CATASTROPHES: readonly Catastrophe[] = [
+const CATASTROPHES: readonly Catastrophe[] = [
   pauseProcessor,
   killRunner,
   exhaustRunner,

@@ -13,7 +13,7 @@ import { frame } from '../../shared/model/framing.ts'
 
 export const KEYS_PER_PARTITION = 32
 /** One record in a hundred is poison. */
-export const POISON_EVERY = 100
+const POISON_EVERY = 100
 export const isPoison = (n: number): boolean => n % POISON_EVERY === 7
 
 export type Load = {

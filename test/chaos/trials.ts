@@ -124,7 +124,7 @@ async function shakeGroup(arena: Arena, { group_id, source }: PipelineDefinition
   }
 }
 
-export async function runTrial(arena: Arena, mutation: Mutation | 'none', index: number): Promise<Trial> {
+async function runTrial(arena: Arena, mutation: Mutation | 'none', index: number): Promise<Trial> {
   const prefix = `${arena.launched.env.DPS_PREFIX}-trial${index}`
   inTrouble.add(prefix)
   try {

@@ -4,7 +4,7 @@
  */
 import { tooManyAtOnce } from '../service-error.ts'
 
-export const ACCOUNT_BYTES_MAX = 64 << 20
+const ACCOUNT_BYTES_MAX = 64 << 20
 export const BYTES_MAX = 256 << 20
 
 /** One body. */

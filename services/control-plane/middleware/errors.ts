@@ -7,7 +7,7 @@ import { isDatabaseAway } from '../store/database.ts'
 import type { Logger } from '../../../shared/telemetry/log.ts'
 
 /** The part of the service that is unavailable, if that is what a library's error means. */
-export function awayPart(error: unknown): string | undefined {
+function awayPart(error: unknown): string | undefined {
   if (error instanceof RegistryAway) return 'the schema registry'
   if (typeof error !== 'object' || error === null) return undefined
   const { name, code, message } = error as { name?: unknown; code?: unknown; message?: unknown }

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs'
 
 /** A call is ended after this many times its deadline in wall time, no matter how little CPU time it took. */
-export const WALL_FACTOR = 10
+const WALL_FACTOR = 10
 
 /**
  * CPU time of a thread of this process in milliseconds (Linux, Documentation/scheduler/sched-stats: first field, nanoseconds); undefined

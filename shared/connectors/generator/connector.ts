@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { direction, type Connector } from '../connector.ts'
 
 /** Types of fields that records can be generated with. */
-export const GENERATED_TYPES = ['string', 'integer', 'number', 'boolean', 'datetime', 'uuid'] as const
+const GENERATED_TYPES = ['string', 'integer', 'number', 'boolean', 'datetime', 'uuid'] as const
 
 /** Config of generated records, as requests give it. */
 export const GeneratorConfig = z.strictObject({

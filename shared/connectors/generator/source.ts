@@ -20,7 +20,7 @@ function mix(state: number): number {
 }
 
 /** The n-th record (from 0): the same for the same seed and schema, on every processor. */
-export function generatedRecord({ seed, schema }: Pick<GeneratorConfig, 'seed' | 'schema'>, n: number): Record<string, unknown> {
+function generatedRecord({ seed, schema }: Pick<GeneratorConfig, 'seed' | 'schema'>, n: number): Record<string, unknown> {
   let state = mix(seed ^ mix(n >>> 0) ^ Math.floor(n / 0x100000000))
   const next = () => (state = mix(state))
   const value = (name: string, type: GeneratorConfig['schema'][string]): unknown => {

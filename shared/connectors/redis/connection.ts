@@ -20,7 +20,7 @@ const ELSEWHERE = /\b(READONLY|LOADING|MASTERDOWN)\b/
 const messageOf = (error: unknown): string => reasonOf(error)
 
 /** Whether Redis replied with an error: the connection can still be used for the next command. */
-export const isAnswer = (error: unknown): error is Error => error instanceof Error && error.name === 'ReplyError'
+const isAnswer = (error: unknown): error is Error => error instanceof Error && error.name === 'ReplyError'
 
 /** Whether the connection is of no use for another try: it is closed, or leads to a server that can't help. */
 export const isSpent = (error: unknown): boolean => !isAnswer(error) || ELSEWHERE.test(error.message)

@@ -24,7 +24,7 @@ export function createKafka(brokers: string[], clientId: string, security: Kafka
 }
 
 /** The broker's error types in a kafkajs error, its nested errors and its cause; empty for anything else. */
-export function errorTypes(error: unknown): string[] {
+function errorTypes(error: unknown): string[] {
   if (typeof error !== 'object' || error === null) return []
   const { type, errors, cause } = error as { type?: unknown; errors?: unknown; cause?: unknown }
   const nested = Array.isArray(errors) ? errors.flatMap(errorTypes) : []

@@ -7,7 +7,7 @@ import type { SASLOptions } from 'kafkajs'
 import { hostAndPort } from '../../model/host-and-port.ts'
 
 /** Supported SASL mechanisms, named as in the configuration. */
-export const SASL_MECHANISMS = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512'] as const
+const SASL_MECHANISMS = ['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512'] as const
 
 /** The operator's settings; the files are PEM files by path, `sasl` is absent when the brokers require none. */
 export type KafkaSecuritySettings = {

@@ -15,7 +15,7 @@ function codecOf(name: 'snappy' | 'lz4') {
 }
 
 /** Largest size in bytes to which a compressed section may inflate. */
-export const INFLATED_BYTES_MAX = 128 << 20
+const INFLATED_BYTES_MAX = 128 << 20
 
 /** Codec numbers, as in bits 0–2 of a batch's attributes. */
 export const CODECS = { gzip: 1, snappy: 2, lz4: 3, zstd: 4 } as const

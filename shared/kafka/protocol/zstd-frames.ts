@@ -29,7 +29,7 @@ type Piece = { bytes: Buffer; isSkippable: boolean; /** The frame ends with this
  * A cutter that splits a sequence of chunks at frame ends. `cut` throws RangeError for bytes that are not a frame, `end` when the last
  * frame is incomplete.
  */
-export function createFrameCutter(): { cut(chunk: Buffer): Piece[]; end(): void } {
+function createFrameCutter(): { cut(chunk: Buffer): Piece[]; end(): void } {
   /** The start of a header whose rest has not arrived yet. */
   let pending: Buffer = Buffer.alloc(0)
   /** Bytes of the current part that have not arrived yet. */

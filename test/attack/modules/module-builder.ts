@@ -165,7 +165,7 @@ const EXTISM_TYPES: Record<string, string> = {
 }
 
 /** Imports of these Extism functions, as `$host_<name>`. */
-export const extismImports = (names: readonly string[] = Object.keys(EXTISM_TYPES)): string =>
+const extismImports = (names: readonly string[] = Object.keys(EXTISM_TYPES)): string =>
   names.map((name) => `(import "extism:host/env" "${name}" (func $host_${name} ${EXTISM_TYPES[name] ?? ''}))`).join('\n')
 
 /** Text of an Extism plug-in whose function `name` has this body; the body leaves an i32. */

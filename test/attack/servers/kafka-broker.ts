@@ -22,15 +22,14 @@ export const zigzag = (value: number): Buffer => varint((value << 1) ^ (value >>
 export const NOTHING = Buffer.alloc(0)
 /** No tagged fields; as a length, null. */
 export const NONE = Buffer.from([0])
-export const NO_ID = Buffer.alloc(16, 7)
+const NO_ID = Buffer.alloc(16, 7)
 export const bytesOf = (value: Buffer): Buffer => Buffer.concat([varint(value.length + 1), value])
 export const textOf = (value: string): Buffer => bytesOf(Buffer.from(value))
 export const listOf = (items: readonly Buffer[]): Buffer => Buffer.concat([varint(items.length + 1), ...items])
 
 /** Kafka's numbers of the requests that the connector sends. */
-export const PRODUCE = 0
 export const FETCH = 1
-export const OFFSETS = 2
+const OFFSETS = 2
 export const METADATA = 3
 export const HANDSHAKE = 17
 export const VERSIONS = 18
