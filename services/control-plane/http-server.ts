@@ -12,6 +12,7 @@ import { answerParserErrors, answerUnsupported } from './raw-requests.ts'
 
 /** For the request's line and headers. */
 const HEADERS_MS = 10_000
+const HEADERS_BYTES_MAX = 16 << 10
 /** For all of a request: 16 MiB, the largest body, at 2.3 Mbit/s. */
 const REQUEST_MS = 60_000
 /** Requests may be late by this much. */
@@ -42,6 +43,7 @@ export function createHttpServer(handle: RequestListener, options: HttpServerOpt
   const server = createServer(
     {
       headersTimeout: headersMs,
+      maxHeaderSize: HEADERS_BYTES_MAX,
       requestTimeout: requestMs,
       connectionsCheckingInterval: checkMs,
       keepAliveTimeout: KEEP_ALIVE_MS,

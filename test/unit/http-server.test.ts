@@ -62,6 +62,17 @@ describe('a connection', () => {
     await until(async () => (await connections()) === 0)
   })
 
+  it('with more than 16 KiB of headers is answered with 431', async () => {
+    await listen((_, response) => response.end('ok'))
+    const ask = (bytes: number) => `GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(bytes)}\r\n\r\n`
+    const most = await open()
+    most.socket.write(ask(16_200))
+    await until(() => most.text().includes('200 OK'))
+    const more = await open()
+    more.socket.write(ask(16_400))
+    await until(() => more.text().includes('431 Request Header Fields Too Large'))
+  })
+
   it('that sends nothing ends without a word', async () => {
     await listen((_, response) => response.end('ok'), { headersMs: 200, requestMs: 400 })
     const silent = await open()

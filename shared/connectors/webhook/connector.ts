@@ -37,7 +37,7 @@ export const WebhookConfig = z.strictObject({
     .max(20)
     .refine((names) => names.every((name) => !UNTOLD.has(name.toLowerCase())), 'must not name a header with a credential')
     .default([])
-    .describe('request headers that become headers of its records, with names in lower case')
+    .describe('request headers that become headers of its records, with names in lower case; of each the first 4,096 bytes')
     .meta({ title: 'Keep headers', examples: [['X-GitHub-Event', 'X-GitHub-Delivery']] }),
 })
 /** A validated config with its defaults filled in. */
