@@ -1,16 +1,15 @@
 /** Writes docs/operating/metrics.md from the metrics that the services register (`make docs`). */
 import { Counter, Gauge, Registry } from 'prom-client'
 import { measureRequests } from '../services/control-plane/metrics.ts'
-import { registerFleetMetrics, registerMeasures, registerTaskMetrics } from '../services/processor/metrics.ts'
+import { registerMetrics } from '../services/processor/metrics.ts'
 import { writePage } from './write-page.ts'
 
 const controlPlane = new Registry()
 measureRequests(controlPlane)
 const processor = new Registry()
-registerTaskMetrics(processor, () => [])
-registerMeasures(processor, () => [])
-registerFleetMetrics(
+registerMetrics(
   processor,
+  () => [],
   () => 0,
   () => [],
 )

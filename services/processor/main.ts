@@ -24,7 +24,7 @@ import { watchLiveness } from '../../shared/telemetry/liveness.ts'
 import { createLogger } from '../../shared/telemetry/log.ts'
 import { openOperationsServer } from '../../shared/telemetry/operations-server.ts'
 import { withRetries } from '../../shared/telemetry/with-retries.ts'
-import { registerFleetMetrics, registerMeasures, registerTaskMetrics } from './metrics.ts'
+import { registerMetrics } from './metrics.ts'
 import { createBlame } from './supervisor/blame.ts'
 import { createCpuMeter } from './supervisor/cpu-meter.ts'
 import { openDeclined } from './supervisor/declined.ts'
@@ -134,9 +134,7 @@ supervisor.reconcile()
 
 const metrics = new Registry()
 collectDefaultMetrics({ register: metrics })
-registerTaskMetrics(metrics, observed)
-registerMeasures(metrics, observed)
-registerFleetMetrics(metrics, () => fleet.members().length, supervisor.usage)
+registerMetrics(metrics, observed, () => fleet.members().length, supervisor.usage)
 const operations = await openOperationsServer(config.METRICS_HOST, config.METRICS_PORT, metrics, async () =>
   fleet.members().includes(processorId) ? [] : ['not in the fleet yet'],
 )

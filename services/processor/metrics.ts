@@ -34,10 +34,17 @@ const countersIn = (registry: Registry) =>
     (value) => value >= 0,
   )
 
+/** All metrics of a processor; `docs/operating/metrics.md` is made of the same call. */
+export function registerMetrics(registry: Registry, observed: () => ObservedTask[], members: () => number, usage: Runners['usage']): void {
+  registerTaskMetrics(registry, observed)
+  registerMeasures(registry, observed)
+  registerFleetMetrics(registry, members, usage)
+}
+
 /** The reports of tasks, each with the id of its pipeline or job. */
 const byRun = (observed: () => ObservedTask[]) => observed().map((report) => ({ ...report, pipeline: runOfReport(report) }))
 
-export function registerTaskMetrics(registry: Registry, observed: () => ObservedTask[]): void {
+function registerTaskMetrics(registry: Registry, observed: () => ObservedTask[]): void {
   const gauge = gaugesIn(registry)
   gauge('dps_tasks', 'Tasks on this processor by status', ['pipeline', 'status'], (set) => {
     for (const { pipeline, status } of byRun(observed)) set({ pipeline, status }, 1)
@@ -75,7 +82,7 @@ export function registerTaskMetrics(registry: Registry, observed: () => Observed
 }
 
 /** What SmartModules count and observe themselves. They may count down, so that no value is a counter of Prometheus. */
-export function registerMeasures(registry: Registry, observed: () => ObservedTask[]): void {
+function registerMeasures(registry: Registry, observed: () => ObservedTask[]): void {
   const gauge = gaugesIn(registry)
   const collect =
     (kind: Measure['kind'], member: 'sum' | 'times'): Collect =>
@@ -99,7 +106,7 @@ export function registerMeasures(registry: Registry, observed: () => ObservedTas
   )
 }
 
-export function registerFleetMetrics(registry: Registry, members: () => number, usage: Runners['usage']): void {
+function registerFleetMetrics(registry: Registry, members: () => number, usage: Runners['usage']): void {
   const gauge = gaugesIn(registry)
   gauge('dps_fleet_members', 'Processors in the last stable view of the fleet', [], (set) => set({}, members()))
   gauge('dps_lanes', 'Lanes at work in each runner; more than LANES while slow SmartModules have lanes to themselves', ['group'], (set) => {

@@ -2,13 +2,14 @@
 import { Counter, Registry } from 'prom-client'
 import { expect, it } from 'vitest'
 import { measureRequests } from '../../services/control-plane/metrics.ts'
-import { registerFleetMetrics, registerMeasures, registerTaskMetrics } from '../../services/processor/metrics.ts'
+import { registerMetrics } from '../../services/processor/metrics.ts'
 
 it('counts the lanes of each runner apart, and those that slow SmartModules keep', async () => {
   const registry = new Registry()
   const runner = { account: undefined, rssBytes: 1, cpuSeconds: 1 }
-  registerFleetMetrics(
+  registerMetrics(
     registry,
+    () => [],
     () => 1,
     () => [
       { ...runner, group: 'account/a', pid: 1, lanes: 2, lanesSlow: 0 },
@@ -27,10 +28,9 @@ it('counts the lanes of each runner apart, and those that slow SmartModules keep
 it('ends the names of counters, and of nothing else, in _total', () => {
   const registry = new Registry()
   measureRequests(registry)
-  registerTaskMetrics(registry, () => [])
-  registerMeasures(registry, () => [])
-  registerFleetMetrics(
+  registerMetrics(
     registry,
+    () => [],
     () => 1,
     () => [],
   )
