@@ -78,7 +78,7 @@ const Shared = {
         }),
     )
     .describe(
-      '`kid:key` pairs, comma-separated, each key 32 bytes in base64: the first one encrypts account secrets, all of them decrypt; empty disables secrets',
+      '`kid:key` pairs, comma-separated, each key 32 bytes in base64: the first one encrypts account secrets, all of them decrypt; empty disables secrets. [How to rotate](connectors.md#secrets)',
     ),
   BUCKET_ENDPOINT: z
     .string()

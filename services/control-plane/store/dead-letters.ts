@@ -48,7 +48,7 @@ export const columnsOf = (places: readonly DeadLetterPlace[]): [number[], string
 
 const INSERT_MAX = 500
 
-/** The id of a row, made from its partition and offset in the dead-letter topic. */
+/** The id of a row: its place in the dead-letter topic. Which rows are of the same failure, `markCopies` knows. */
 export const deadLetterId = ({ letter_partition, letter_offset }: Pick<DeadLetterRow, 'letter_partition' | 'letter_offset'>): string =>
   `dl_${letter_partition}_${letter_offset}`
 
