@@ -116,6 +116,25 @@ export function map(record: Record): void { record.setNumber(to, record.number(f
   })
 })
 
+describe('what is found', () => {
+  it('has no bytes where there is nothing: not those of the record before', async () => {
+    const code = `import { Path, Record, Segment } from 'dps'
+const secret = new Path('a.secret')
+const to = new Segment('copy')
+export function map(record: Record): void {
+  const found = record.find(secret)
+  record.setBytes(to, found.start, found.end - found.start)
+}`
+    const chain = await openTestChain([{ name: 'own', config: {} }], { own: await WebAssembly.compile(await compileSmartModule(code)) })
+    const { values, failures } = await chain.run(['{"a":{"secret":"s"}}', '{"b":1}', '{"a":{"b":1}}', '{"a":5}', '[]'])
+    expect(values).toEqual(['{"a":{"secret":"s"},"copy":"s"}'])
+    expect(failures.map(({ message }) => message)).toEqual([
+      ...Array.from({ length: 3 }, () => 'the value is not valid JSON'),
+      'the value is not a JSON object',
+    ])
+  })
+})
+
 describe('the package of the SDK', () => {
   it('has the types of what it exports, and of AssemblyScript', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'dps-sdk-'))

@@ -125,11 +125,13 @@ export class Record {
   private one: Writer = new Writer()
   private other: Writer = new Writer()
 
-  /** The value at a path, valid until the next call; its kind is `Kind.Missing` when there is none. */
+  /** The value at a path, valid until the next call; where there is none its kind is `Kind.Missing`, and it has no bytes. */
   find(path: Path): Slice {
     if (this.kind != Kind.Object) return EMPTY
-    findPath(path, this.slice)
-    return this.slice
+    const slice = this.slice
+    // It would have those of the path before, which may be another record's.
+    if (!findPath(path, slice)) slice.start = slice.end = 0
+    return slice
   }
 
   /** Whether there is anything at the path, also null. */
