@@ -147,7 +147,7 @@ function clearTime(): void {
 function isLeap(y: i32): bool { return (y % 4 == 0 && y % 100 != 0) || y % 400 == 0 }
 
 function isTimeOfCalendar(): bool {
-  if (month < 1 || month > 12 || day < 1 || hour > 23 || minute > 59 || second > 59) return false
+  if (year < 1 || month < 1 || month > 12 || day < 1 || hour > 23 || minute > 59 || second > 59) return false
   const last = month == 2 ? (isLeap(year) ? 29 : 28) : month == 4 || month == 6 || month == 9 || month == 11 ? 30 : 31
   return day <= last
 }
@@ -264,7 +264,7 @@ export function daysOf(y: i32, m: i32, d: i32): i64 {
   return era * 146097 + ofEra * 365 + ofEra / 4 - ofEra / 100 + ofYear - 719468
 }
 
-/** Sets the date and the time of day of seconds since 1970; false outside of the years 0 to 9999. */
+/** Sets the date and the time of day of seconds since 1970; false outside of the years 1 to 9999, which databases have too. */
 function takeSeconds(seconds: i64): bool {
   let days = seconds / 86400
   let rest = seconds % 86400
@@ -285,10 +285,10 @@ function takeSeconds(seconds: i64): bool {
   minute = ((rest / 60) % 60) as i32
   second = (rest % 60) as i32
   year = ofCalendar as i32
-  return ofCalendar >= 0 && ofCalendar <= 9999
+  return ofCalendar >= 1 && ofCalendar <= 9999
 }
 
-/** Sets the date that `civilYear` and its neighbours give, of seconds since 1970; false outside of the years 0 to 9999. */
+/** Sets the date that `civilYear` and its neighbours give, of seconds since 1970; false outside of the years 1 to 9999. */
 export function setCivil(seconds: i64): bool { return takeSeconds(seconds) }
 export function civilYear(): i32 { return year }
 export function civilMonth(): i32 { return month }
