@@ -76,7 +76,7 @@ describe('a number', () => {
       expect(
         await cast({ type: 'decimal', decimal_point: ',', thousands }, `1${thousands}234${thousands}567,5`, '1 234', `1${thousands}23`),
       ).toEqual(['1234567.5', failed, failed])
-    expect(await cast({ type: 'integer', thousands: '\u00a0' }, '1\u00a1234', '1\u202f234', '1\u00a0')).toEqual([failed, failed, failed])
+    expect(await cast({ type: 'integer', thousands: '\u00a0' }, '1\u00a1234', '1\u202f234', '1\u00a023')).toEqual([failed, failed, failed])
   })
 
   it('is the one that JavaScript reads', async () => {
@@ -212,6 +212,16 @@ describe('a time', () => {
 describe('a field', () => {
   it('that is empty becomes null, absent, stays, or fails, as asked', async () => {
     expect(await cast('integer', '', '  ', null)).toEqual(['null', 'null', 'null'])
+    // White space is that of Unicode, as for dps/map-fields: spreadsheets write spaces that do not break.
+    expect(await cast('integer', '\u00a0', '\u3000\t\u2003', '\u00a05\u202f', '\n-7\u00a0', '5\u00a06')).toEqual([
+      'null',
+      'null',
+      '5',
+      '-7',
+      failed,
+    ])
+    expect(await cast('date', '\u00a02026-11-22\u00a0')).toEqual(['"2026-11-22"'])
+    expect(await cast('string', '\u00a0x ')).toEqual(['"\u00a0x "'])
     expect(await cast({ type: 'integer', on_empty: 'absent' }, '', '5')).toEqual(['absent', '5'])
     expect(await cast({ type: 'date', on_empty: 'keep' }, '')).toEqual(['""'])
     expect(await cast({ type: 'date', on_empty: 'fail' }, '')).toEqual(['the field v is not a date: it is empty'])

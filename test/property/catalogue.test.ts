@@ -50,6 +50,11 @@ describe('what a record carries beside its value', () => {
       BigInt(Date.parse('2026-11-22T08:00:00.123Z')),
       BigInt(Date.parse('2026-11-22T00:00:00Z')),
     ])
+    const spaces = (await iso.run(['{"at":" 2026-11-22\\u00a0"}', '{"at":"\\u00a0"}', '{"at":"2026-11-22"}'])).records
+    expect(spaces.map(({ timestampDelta }) => 1000n + timestampDelta)).toEqual([
+      BigInt(Date.parse('2026-11-22')),
+      BigInt(Date.parse('2026-11-22')),
+    ])
     const kept = await openTestChain([{ name: 'dps/timestamp', config: { field: 'at', format: 'unix', on_failure: 'keep' } }])
     expect((await kept.run(['{"at":"no"}', '{"at":1700000000}'])).records.map(({ timestampDelta }) => timestampDelta)).toEqual([
       0n,

@@ -1,6 +1,7 @@
 /** dps/cast: makes numbers, booleans, dates and times of texts, as files and forms have them, field by field. */
 import { Config, Items, Kind, Members, Path, Record, Segment, Slice, Writer, hasBackslash, keyEnd, keyEscaped, keyStart, kindAt, memberCount, textOf, unescape, valueEnd, valueStart } from 'dps'
 import { NO_MEMBER, addEdit, clearEdits, roomForEdits, values, writeEdits } from 'dps/edits'
+import { afterBlanks, beforeBlanks } from 'dps/text'
 import { formatProblem, putDate, putTimestamp, readFormatted, readIso, tokensOf } from 'dps/time'
 
 const enum Type { Integer, Decimal, Number, Boolean, Date, Timestamp, String }
@@ -267,8 +268,8 @@ function castValue(field: Field, start: usize, end: usize, writer: Writer): Outc
       stop = unescape(p, stop, plain)
       p = plain
     }
-    while (p < stop && load<u8>(p) <= 32) p++
-    while (stop > p && load<u8>(stop - 1) <= 32) stop--
+    p = afterBlanks(p, stop)
+    stop = beforeBlanks(p, stop)
     if (p == stop) return Outcome.Empty
   }
   switch (field.type) {

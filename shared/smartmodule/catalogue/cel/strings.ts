@@ -1,5 +1,6 @@
 /** CEL's strings extension. Positions count code points; texts are UTF-8, so most functions work on bytes. */
 import { Writer } from 'dps'
+import { spaceAt } from 'dps/text'
 import { itemsOf } from './json'
 import { K, Value, bytesAt, fail, isTooMuch, noOverload, ofInt, ofList, owned, tooMuch } from './value'
 
@@ -121,24 +122,6 @@ export function recased(value: Value, toUpper: bool): Value {
     store<u8>(to + i, (toUpper ? (c - 97 < 26 ? c - 32 : c) : c - 65 < 26 ? c + 32 : c) as u8)
   }
   return owned(K.String, bytes)
-}
-
-/** Whether white space of Unicode stands at the byte; its length, else 0. */
-function spaceAt(p: usize, end: usize): usize {
-  const c: u32 = load<u8>(p)
-  if (c == 32 || c - 9 < 5) return 1
-  if (c == 0xc2 && p + 1 < end && (load<u8>(p, 1) == 0x85 || load<u8>(p, 1) == 0xa0)) return 2
-  if (p + 2 >= end) return 0
-  const three = (c << 16) | ((load<u8>(p, 1) as u32) << 8) | (load<u8>(p, 2) as u32)
-  const isSpace =
-    three == 0xe19a80 ||
-    (three >= 0xe28080 && three <= 0xe2808a) ||
-    three == 0xe280a8 ||
-    three == 0xe280a9 ||
-    three == 0xe280af ||
-    three == 0xe2819f ||
-    three == 0xe38080
-  return isSpace ? 3 : 0
 }
 
 export function trim(value: Value): Value {

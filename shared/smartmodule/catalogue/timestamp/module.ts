@@ -1,5 +1,6 @@
 /** dps/timestamp: gives a record the time that one of its fields has. */
 import { Config, Kind, Path, Record, Writer, hasBackslash, textOf, unescape } from 'dps'
+import { afterBlanks, beforeBlanks } from 'dps/text'
 import { formatProblem, milliseconds, readFormatted, readIso, tokensOf } from 'dps/time'
 
 let field: string = ''
@@ -42,6 +43,10 @@ export function filterMap(record: Record): bool {
     plain.at = unescape(start, end, plain.start)
     start = plain.start
     end = plain.at
+  }
+  if (isText) {
+    start = afterBlanks(start, end)
+    end = beforeBlanks(start, end)
   }
   const isRead = (isText || (slice.kind == Kind.Number && tokens.length > 0)) && (tokens.length > 0 ? readFormatted(tokens, start, end) : readIso(start, end, false))
   if (isRead) record.setTimestamp(milliseconds())

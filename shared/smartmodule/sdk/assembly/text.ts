@@ -34,6 +34,51 @@ export function putCodePoint(to: usize, code: u32): usize {
   return to + 4
 }
 
+/** The length of the white space of Unicode (its property White_Space) that stands at the byte; 0 for any other character. */
+export function spaceAt(p: usize, end: usize): usize {
+  const c: u32 = load<u8>(p)
+  if (c == 32 || c - 9 < 5) return 1
+  if (c < 0xc2) return 0
+  if (c == 0xc2 && p + 1 < end && (load<u8>(p, 1) == 0x85 || load<u8>(p, 1) == 0xa0)) return 2
+  if (p + 2 >= end) return 0
+  const three = (c << 16) | ((load<u8>(p, 1) as u32) << 8) | (load<u8>(p, 2) as u32)
+  const isSpace =
+    three == 0xe19a80 ||
+    (three >= 0xe28080 && three <= 0xe2808a) ||
+    three == 0xe280a8 ||
+    three == 0xe280a9 ||
+    three == 0xe280af ||
+    three == 0xe2819f ||
+    three == 0xe38080
+  return isSpace ? 3 : 0
+}
+
+/** The same, or 1 for a control character. */
+function blankAt(p: usize, end: usize): usize {
+  return load<u8>(p) <= 32 ? 1 : spaceAt(p, end)
+}
+
+/** Where plain UTF-8 [p, end) begins without the white space and control characters in front. */
+export function afterBlanks(p: usize, end: usize): usize {
+  while (p < end) {
+    const length = blankAt(p, end)
+    if (length == 0) break
+    p += length
+  }
+  return p
+}
+
+/** Where it ends without those behind it. */
+export function beforeBlanks(p: usize, end: usize): usize {
+  while (end > p) {
+    let last = end - 1
+    while (last > p && (load<u8>(last) & 0xc0) == 0x80) last--
+    if (blankAt(last, end) != end - last) break
+    end = last
+  }
+  return end
+}
+
 /** Decodes a checked string's content [p, end) to plain UTF-8 at `to`, which is never longer; returns the end of what was written. */
 export function unescape(p: usize, end: usize, to: usize): usize {
   while (p < end) {
