@@ -4,7 +4,7 @@ import { LIMITS } from '../model/limits.ts'
 import { IdParams, Config, JsonObject, Reference } from './common.ts'
 import { TraceStep } from './operate.ts'
 import { contract, Id, Timestamp } from './operation.ts'
-import { Pipeline, StreamPlace } from './pipelines.ts'
+import { CANARY_STATUSES, Pipeline, StreamPlace } from './pipelines.ts'
 
 /** One record for which two versions gave different output. */
 export const Difference = z
@@ -23,9 +23,6 @@ const Counts = {
   differing: z.number().int(),
   failed: z.number().int().describe('Of those that differ: the new version failed the record, and the old one did not'),
 }
-
-/** What has become of a canary: `rolled_back` once it failed or differed more than allowed. */
-export const CANARY_STATUSES = ['comparing', 'rolled_back'] as const
 
 /** `GET …/canary`: returns 200 with what the canary has found so far. */
 export const getCanaryContract = contract({

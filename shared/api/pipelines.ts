@@ -167,6 +167,9 @@ export const PipelineItem = z
     updated_at: Timestamp,
   })
   .meta({ id: 'PipelineItem' })
+/** What has become of a canary: `rolled_back` once it failed or differed more than allowed. */
+export const CANARY_STATUSES = ['comparing', 'rolled_back'] as const
+
 /** A pipeline with its source, processors, sink and settings. */
 export const Pipeline = PipelineItem.extend({
   source: EndpointShown,
@@ -186,6 +189,16 @@ export const Pipeline = PipelineItem.extend({
   on_error: OnErrorShown.describe('Of steps without a policy of their own, and of the sink'),
   failure_threshold: z.number(),
   on_lost_position: OnLostPosition,
+  canary: z
+    .object({
+      step: z.number().int(),
+      version: z.string(),
+      share: z.number().nullable().describe('Of the keys whose records it handles; null in shadow'),
+      status: z.enum(CANARY_STATUSES),
+    })
+    .meta({ id: 'PipelineCanary' })
+    .nullable()
+    .describe('The version that is tried beside the running one; what it has found is at `GET /pipelines/{id}/canary`'),
 }).meta({ id: 'Pipeline' })
 
 const Check = Flag.default('true').describe('Connect to the source and the sink first')

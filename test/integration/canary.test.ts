@@ -72,12 +72,18 @@ async function setUp(next: ReturnType<typeof adds>) {
 }
 const canaryOf = async (id: string) => (await client.call<Canary>('GET', `/v1/pipelines/${id}/canary`)).body
 const patch = (id: string, canary: object | null) =>
-  patiently(() => client.call<{ error?: { details: { path: string; message: string }[] } }>('PATCH', `/v1/pipelines/${id}`, { canary }))
+  patiently(() =>
+    client.call<{ canary?: unknown; error?: { details: { path: string; message: string }[] } }>('PATCH', `/v1/pipelines/${id}`, { canary }),
+  )
 
 describe('a canary in shadow', () => {
   it('counts and shows what would differ, delivers nothing, and is promoted', async () => {
     const { id, from, to } = await setUp(DIFFERS_BEYOND_5)
-    expect((await patch(id, { step: 1, version: '1.0.1' })).status).toBe(200)
+    const shownOf = async () => (await client.call<{ canary: unknown }>('GET', `/v1/pipelines/${id}`)).body.canary
+    expect(await shownOf()).toBe(null)
+    const started = await patch(id, { step: 1, version: '1.0.1' })
+    const shown = { step: 1, version: '1.0.1', share: null, status: 'comparing' }
+    expect([started.status, started.body.canary, await shownOf()]).toEqual([200, shown, shown])
     await eventually('the newest records are compared', async () => (await canaryOf(id)).compared === 30, 30_000)
     const found = await canaryOf(id)
     expect(found).toMatchObject({ status: 'comparing', differing: 24, failed: 0, version: '1.0.1', running_version: '1.0.0' })
@@ -92,10 +98,11 @@ describe('a canary in shadow', () => {
     expect((await canaryOf(id)).differing).toBe(25)
     await waitForTotal(client, to.id, 32)
     expect((await readAll(client, to.id)).find(({ n }) => n === 100)).toEqual({ n: 100, sum: '101.0' })
-    const promoted = await client.call<{ revision: number; processors: { version: string }[] }>(
+    const promoted = await client.call<{ revision: number; processors: { version: string }[]; canary: unknown }>(
       'POST',
       `/v1/pipelines/${id}/canary/promote`,
     )
+    expect([promoted.body.canary, await shownOf()]).toEqual([null, null])
     expect([promoted.status, promoted.body.processors[0]!.version, promoted.body.revision]).toEqual([200, '1.0.1', 2])
     expect((await client.call('GET', `/v1/pipelines/${id}/canary`)).status).toBe(404)
     await eventually('a record is handled by the promoted version', async () => {
@@ -116,7 +123,9 @@ describe('a canary in shadow', () => {
     expect((await patch(differing.id, { step: 1, version: '1.0.1', max_differing: 0.5 })).status).toBe(200)
     await eventually('it is rolled back', async () => (await canaryOf(differing.id)).status === 'rolled_back', 30_000)
     expect((await canaryOf(differing.id)).status_reason).toBe('differs in 24 of 30 records; 0.5 of them are allowed')
-    expect((await patch(differing.id, null)).status).toBe(200)
+    expect((await client.call('GET', `/v1/pipelines/${differing.id}`)).body).toMatchObject({ canary: { status: 'rolled_back' } })
+    const ended = await patch(differing.id, null)
+    expect([ended.status, ended.body.canary]).toEqual([200, null])
     expect((await client.call('GET', `/v1/pipelines/${differing.id}/canary`)).status).toBe(404)
     expect((await client.call('POST', `/v1/pipelines/${differing.id}/canary/promote`)).status).toBe(404)
   })

@@ -1,5 +1,6 @@
 /** Canaries as rows, one for a pipeline. */
-import type { CANARY_STATUSES, Difference } from '../../../shared/api/canary.ts'
+import type { Difference } from '../../../shared/api/canary.ts'
+import type { CANARY_STATUSES } from '../../../shared/api/pipelines.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { Queryable } from './database.ts'
 
@@ -42,6 +43,14 @@ export async function setCanary(db: Queryable, canary: NewCanary): Promise<void>
 /** The pipeline's canary. */
 export async function findCanary(db: Queryable, pipelineId: string): Promise<CanaryRow | undefined> {
   return db('canaries').where({ pipeline_id: pipelineId }).first()
+}
+
+/** What of it a pipeline shows. */
+export type ShownCanary = Pick<CanaryRow, 'step' | 'share' | 'status'> & { version: string }
+
+/** The pipeline's canary without its config and examples, which may be large. */
+export async function findShownCanary(db: Queryable, pipelineId: string): Promise<ShownCanary | undefined> {
+  return db('canaries').where({ pipeline_id: pipelineId }).first('step', 'share', 'status', db.raw("definition->>'version' AS version"))
 }
 
 /**

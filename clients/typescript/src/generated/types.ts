@@ -714,6 +714,14 @@ export type Pipeline = {
   /** Of steps without a policy of their own, and of the sink */ on_error: OnError
   failure_threshold: number
   /** When the source no longer holds the position of a partition: fail, or continue with the earliest record that it holds */ on_lost_position: LostPositionPolicy
+  /** The version that is tried beside the running one; what it has found is at `GET /pipelines/{id}/canary` */ canary: PipelineCanary | null
+}
+
+export type PipelineCanary = {
+  step: number
+  version: string
+  /** Of the keys whose records it handles; null in shadow */ share: number | null
+  status: 'comparing' | 'rolled_back'
 }
 
 export type PipelineChange = {

@@ -75,5 +75,5 @@ export const promoteCanary = operation(promoteCanaryContract, async (deps, calle
     if (revision !== pipeline.revision || !isSame) throw new ServiceError('conflict', 'the pipeline or its canary has changed meanwhile')
   })
   deps.notifyPublisher()
-  return { status: 200, body: showPipeline(row), headers: pipelineEtag(row) }
+  return { status: 200, body: showPipeline(row, undefined), headers: pipelineEtag(row) }
 })

@@ -1,5 +1,5 @@
 /** Reads, deletes and controls pipelines. */
-import { findCanary } from '../../store/canaries.ts'
+import { findCanary, findShownCanary, type ShownCanary } from '../../store/canaries.ts'
 import { reasonOf } from '../../../../shared/errors/reason-of.ts'
 import { chainRate } from '../../../../shared/model/observed.ts'
 import {
@@ -48,7 +48,7 @@ export const listPipelinesOperation = operation(listPipelinesContract, async ({ 
   listReply('pipelines', await listPipelines(db, caller.accountId, query), query, showItem),
 )
 
-export function showPipeline(row: PipelineRow) {
+export function showPipeline(row: PipelineRow, canary: ShownCanary | undefined) {
   const endpoints = Endpoints.parse(row.request)
   const { steps, tasks, failure_threshold, on_lost_position = 'fail' } = row.definition
   return {
@@ -68,12 +68,13 @@ export function showPipeline(row: PipelineRow) {
     on_error: endpoints.on_error,
     failure_threshold,
     on_lost_position,
+    canary: canary ? { ...canary, step: canary.step + 1 } : null,
   }
 }
 
 export const getPipelineOperation = operation(getPipelineContract, async (deps, caller, { params }) => {
   const row = await getPipeline(deps, caller, params.id)
-  return { status: 200, body: showPipeline(row), headers: pipelineEtag(row) }
+  return { status: 200, body: showPipeline(row, await findShownCanary(deps.db, row.id)), headers: pipelineEtag(row) }
 })
 
 export const getPipelineStatus = operation(getPipelineStatusContract, async (deps, caller, { params }) => {

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { planPipelineContract, updatePipelineContract, type PipelineRequest } from '../../../../shared/api/pipelines.ts'
 import { invalidRequest, ServiceError, type Detail } from '../../service-error.ts'
 import { sinkFieldsOf, type PipelineDefinition } from '../../../../shared/model/definition.ts'
-import { deleteCanary } from '../../store/canaries.ts'
+import { deleteCanary, findShownCanary } from '../../store/canaries.ts'
 import { replaceUses, updatePipeline, type PipelineRow } from '../../store/pipelines.ts'
 import { inTransaction, type Queryable } from '../../store/database.ts'
 import { assertQuotas } from '../../store/quotas.ts'
@@ -144,7 +144,7 @@ export const planPipelineOperation = operation(planPipelineContract, async (deps
   if (body.sink) await assertSinkReachable(deps, caller, params.id, body.sink)
   const { before, after } = await orNameTaken('pipeline', body.name, planChange(deps, caller, params.id, body))
   const [shownBefore, shownAfter] = [before, after].map((row) => {
-    const { updated_at: _at, revision: _revision, status: _status, status_reason: _reason, ...shown } = showPipeline(row)
+    const { updated_at: _at, revision: _revision, status: _status, status_reason: _reason, ...shown } = showPipeline(row, undefined)
     return shown
   }) as [object, object]
   const effect: 'none' | 'live' | 'reopen' =
@@ -164,12 +164,10 @@ export const updatePipelineOperation = operation(updatePipelineContract, async (
   assertMayUse(caller, body.sink ? { sink: body.sink } : {})
   if (body.sink && query.check === 'true') await assertSinkReachable(deps, caller, params.id, body.sink)
   const { canary, ...change } = body
-  if (canary !== undefined) {
-    const row = await changeCanary(deps, caller, params.id, canary)
-    deps.notifyPublisher()
-    return { status: 200, body: showPipeline(row), headers: pipelineEtag(row) }
-  }
-  const row = await orNameTaken('pipeline', body.name, changePipeline(deps, caller, params.id, change))
+  const row =
+    canary === undefined
+      ? await orNameTaken('pipeline', body.name, changePipeline(deps, caller, params.id, change))
+      : await changeCanary(deps, caller, params.id, canary)
   deps.notifyPublisher()
-  return { status: 200, body: showPipeline(row), headers: pipelineEtag(row) }
+  return { status: 200, body: showPipeline(row, await findShownCanary(deps.db, row.id)), headers: pipelineEtag(row) }
 })

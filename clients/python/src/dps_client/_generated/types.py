@@ -744,6 +744,14 @@ Pipeline = TypedDict("Pipeline", {
     "on_error": "OnError",
     "failure_threshold": "float",
     "on_lost_position": "LostPositionPolicy",
+    "canary": "Union[PipelineCanary, None]",
+})
+
+PipelineCanary = TypedDict("PipelineCanary", {
+    "step": "int",
+    "version": "str",
+    "share": "Union[float, None]",
+    "status": "Literal[\"comparing\", \"rolled_back\"]",
 })
 
 PipelineChange = TypedDict("PipelineChange", {
