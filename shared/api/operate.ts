@@ -63,7 +63,9 @@ export const getAccountingContract = contract({
       revision: z.number().int(),
       balanced: z.boolean(),
       totals: Balance,
-      steps: z.array(RecordCounts.extend({ step: z.number().int(), module: z.string(), version: z.string() })),
+      steps: z
+        .array(RecordCounts.extend({ step: z.number().int(), module: z.string(), version: z.string() }))
+        .describe('What the sink refuses is among `failed` of the last one, and not among its `out`'),
       partitions: z.array(Balance.extend({ partition: z.number().int(), revision: z.number().int().nullable() })),
     }),
   },

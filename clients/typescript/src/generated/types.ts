@@ -354,7 +354,7 @@ export type GetPipelineAccountingResponse = {
   revision: number
   balanced: boolean
   totals: Balance
-  steps: {
+  /** What the sink refuses is among `failed` of the last one, and not among its `out` */ steps: {
     in: number
     out: number
     filtered: number
