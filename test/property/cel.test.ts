@@ -128,6 +128,14 @@ describe('a record', () => {
   })
 })
 
+describe('a number in an expression', () => {
+  it('that no double holds is refused with its place', async () => {
+    for (const expression of ['1e400', '[1.0, -1e400]', '1.7976931348623159e308'])
+      expect(await openRefused({ set: { a: expression } })).toMatch(/1:\d+: the number does not fit into a double/)
+    expect(await valueOf('[1.7976931348623157e308, 1e-400]', '{}')).toBe('{"v":[1.7976931348623157e+308,0]}')
+  })
+})
+
 describe('set', () => {
   it('replaces and adds fields in one go, and leaves everything else as it is', async () => {
     const chain = await open({ set: { total: 'value.price * value.n', price: 'value.total', 'a "new" one': 'size(value.name)' } })

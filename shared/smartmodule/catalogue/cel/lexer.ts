@@ -177,7 +177,9 @@ function number(): void {
   if (isFraction) {
     const shown = String.UTF8.encode(source.substring(from, at))
     const start = changetype<usize>(shown)
-    literal = ofDouble(numberOf(start, start + shown.byteLength))
+    const value = numberOf(start, start + shown.byteLength)
+    if (!isFinite(value)) return refuse('the number does not fit into a double')
+    literal = ofDouble(value)
     if (isNamePart(code(at))) refuse('a number is followed by a letter')
     return
   }
