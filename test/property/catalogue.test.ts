@@ -151,6 +151,14 @@ describe('dps/parse', () => {
     expect(await made({ format: 'csv', columns: ['a'] }, String.raw`"x\n"`)).toEqual({ t: { a: String.raw`x\n` } })
   })
 
+  it('takes one line of CSV: a line break without quotes begins another one', async () => {
+    const csv = (t: string) => made({ format: 'csv', columns: ['a', 'b'] }, t)
+    expect(await csv('1,2\r\n')).toEqual({ t: { a: '1', b: '2' } })
+    expect(await csv('"1\n2",3')).toEqual({ t: { a: '1\n2', b: '3' } })
+    for (const t of ['1,2\n\n', '1,2\n3', '1\n2,3', '1,2\r3']) expect(await csv(t)).toBe(`the field t is not a line of 2 values: ${t}`)
+    expect(await made({ format: 'key_value' }, 'a=1\n2 b=3')).toEqual({ t: { a: '1\n2', b: '3' } })
+  })
+
   it('takes JSON that the record has room for, one level deeper than it is alone', async () => {
     const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
     const keep = { format: 'json', on_failure: 'keep' }

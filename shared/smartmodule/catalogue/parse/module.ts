@@ -5,6 +5,7 @@ let field: string = ''
 let path: Path = new Path('')
 let into: Segment = new Segment('')
 let format: string = ''
+let isCsv: bool = false
 let separator: u32 = 44
 let columns: ArrayBuffer[] = []
 let keepsText: bool = false
@@ -15,10 +16,11 @@ export function init(config: Config): void {
   field = config.text('field')
   path = new Path(field)
   format = config.text('format')
+  isCsv = format == 'csv'
   const name = config.get('into')
   into = new Segment(name.kind == Kind.String ? textOf(name.start, name.end) : field)
   if (name.kind != Kind.String && path.segments.length > 1) config.refuse('config.into is needed for a nested field')
-  separator = format == 'csv' ? 44 : 32
+  separator = isCsv ? 44 : 32
   const given = config.get('separator')
   if (given.kind == Kind.String) {
     const shown = textOf(given.start, given.end)
@@ -70,7 +72,11 @@ function readValue(until: u32): bool {
     return at >= stop || load<u8>(at) == (separator as u8)
   }
   const from = at
-  while (at < stop && load<u8>(at) != (separator as u8) && load<u8>(at) != (until as u8)) at++
+  for (; at < stop; at++) {
+    const c: u32 = load<u8>(at)
+    // A line break without quotes ends a line of CSV, and what follows is another one.
+    if (c == separator || c == until || (isCsv && (c == 10 || c == 13))) break
+  }
   out.quoted(from, at - from)
   return true
 }
