@@ -285,6 +285,26 @@ describe('dps/text-classifier', () => {
     ).toEqual(['refund', 'praise', 'none'])
   })
 
+  it('takes a keyword for the same one in either case, in alphabets that have cases', async () => {
+    const letters = Array.from({ length: 0x1f40 }, (_, n) => String.fromCharCode(0xc0 + n)).filter((each) => {
+      // Of Unicode 16, which AssemblyScript's tables do not know.
+      if (each === '\u1c89' || each === '\u1c8a') return false
+      const [lower, upper] = [each.toLowerCase(), each.toUpperCase()]
+      return lower.length === 1 && upper.length === 1 && lower !== upper && upper.toLowerCase() === lower && lower.charCodeAt(0) < 0x2000
+    })
+    expect(letters.length).toBeGreaterThan(900)
+    const keywords = [...new Set(letters.map((each) => each.toLowerCase()))].map((each) => `x${each}`)
+    const label = {
+      field: 't',
+      output_field: 'l',
+      labels: { known: { keywords: ['ёлка', 'łódź', 'Ắt', ...keywords] }, b: { keywords: ['b'] } },
+    }
+    const chain = await openTestChain([{ name: 'dps/text-classifier', config: label }])
+    const texts = ['ЁЛКА', 'ŁÓDŹ', 'ắt', ...letters.map((each) => `X${each}`)]
+    const { values } = await chain.run(texts.map((t) => JSON.stringify({ t })))
+    expect(values.flatMap((value, at) => (value!.endsWith('"l":"known"}') ? [] : [texts[at]]))).toEqual([])
+  })
+
   it('knows typographic signs and spaces as it does those of ASCII', async () => {
     const labelled = async (config: object, ...texts: string[]) => {
       const chain = await openTestChain([{ name: 'dps/text-classifier', config: { field: 'text', output_field: 'label', ...config } }])

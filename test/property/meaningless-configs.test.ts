@@ -34,6 +34,11 @@ describe('a config that means nothing', () => {
       { field: 'a', output_field: 'b', labels: { x: { examples: ['u'] }, y: { examples: ['v'] } }, default_label: 'z' },
       'config.default_label is for labels with keywords alone',
     ],
+    [
+      'text-classifier',
+      { field: 'a', output_field: 'b', labels: { x: { keywords: ['u', 'one two three four five'] }, y: { keywords: ['v'] } } },
+      'config.labels.x.keywords.1 has more than four words: one two three four five',
+    ],
   ])('of dps/%s is refused: %j', async (name, config, message) => {
     expect(await start(name, config)).toBe(message)
   })
@@ -47,6 +52,7 @@ describe('a config that means nothing', () => {
     ['lookup', { field: 'a', into: 'b', table: { x: 1 }, default: 0, on_missing: 'null' }],
     ['lookup', { field: 'a', into: 'b', table: { x: 1 }, on_missing: 'fail' }],
     ['parse', { field: 'a', format: 'key_value', separator: ';' }],
+    ['text-classifier', { field: 'a', output_field: 'b', labels: { x: { keywords: ['one two, three-four'] }, y: { keywords: ['-'] } } }],
     ['text-classifier', { field: 'a', output_field: 'b', labels: { x: { examples: ['u'], keywords: ['k'] }, y: { examples: ['v'] } } }],
   ])('is not one that means something: dps/%s %j', async (name, config) => {
     expect(await start(name, config)).toBe('started')

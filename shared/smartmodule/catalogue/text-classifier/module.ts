@@ -119,22 +119,24 @@ function learn(text: string, label: i32): i32 {
   }
 }
 
-/** Learns one keyword (one to four words) for label `label`. */
-function addKeyword(text: string, label: i32, weight: f32): void {
+/** Learns one keyword for label `label`; false for one of more than four words. One without words, such as -, occurs nowhere. */
+function addKeyword(text: string, label: i32, weight: f32): bool {
   const bytes = String.UTF8.encode(text)
   let p = changetype<usize>(bytes)
   const end = p + bytes.byteLength
   let hash: u64 = 0
   let words = 0
-  while (words < 4) {
+  while (true) {
     p = nextToken(p, end)
     if (p == 0) break
+    if (words == 4) return false
     hash = words == 0 ? token : join(hash, token)
     words++
   }
-  if (words == 0) return
+  if (words == 0) return true
   if (words > gramMax) gramMax = words
   weights[findOrAdd(hash) * width + label] += weight
+  return true
 }
 
 function stringsAt(config: Config, path: string): string[] | null {
@@ -194,7 +196,9 @@ function trainLabels(config: Config, slice: Slice): void {
     for (let k = 0; k < texts.length; k++) totals[i] += learn(texts[k], i) as f64
     // In a trained classifier a keyword counts like ten occurrences in the examples.
     for (let k = 0; k < keywords.length; k++) {
-      addKeyword(keywords[k], i, texts.length > 0 ? 10 : 1)
+      if (!addKeyword(keywords[k], i, texts.length > 0 ? 10 : 1)) {
+        return config.refuse('config.labels.' + names[i] + '.keywords.' + k.toString() + ' has more than four words: ' + keywords[k])
+      }
       totals[i] += 10
     }
   }

@@ -1,4 +1,5 @@
 /** Words of a text in UTF-8: letters and digits of any script, with the spaces and signs between them. */
+import { putCodePoint } from 'dps/text'
 
 /** FNV-1a hash of the token that `nextToken` found in [p, end); that returns the first byte after it, 0 when there is none. */
 export let token: u64 = 0
@@ -26,11 +27,13 @@ export function nextToken(p: usize, end: usize): usize {
     }
     if (signLength(p) > 0) break
     if (c - 65 < 26) c |= 32
-    else if (c >= 0xc3 && c <= 0xd0 && p + 1 < end) {
-      const pair = lower((c << 8) | load<u8>(p, 1))
-      hash = (hash ^ ((pair >> 8) as u64)) * 0x100000001b3
-      hash = (hash ^ ((pair & 255) as u64)) * 0x100000001b3
-      p += 2
+    else if (c >= 0xc3 && c <= 0xe1) {
+      const length: usize = c < 0xe0 ? 2 : 3
+      if (p + length > end) break
+      const code = length == 2 ? ((c & 31) << 6) | last(p, 1) : ((c & 15) << 12) | (last(p, 1) << 6) | last(p, 2)
+      const stop = putCodePoint(LETTER, unchecked(LOWER[code]))
+      for (let q = LETTER; q < stop; q++) hash = (hash ^ (load<u8>(q) as u64)) * 0x100000001b3
+      p += length
       continue
     }
     hash = (hash ^ (c as u64)) * 0x100000001b3
@@ -93,12 +96,20 @@ function isPause(p: usize, length: usize): bool {
   return code == 0xff01 || code == 0xff0c || code == 0xff0e || code - 0xff1a < 2 || code == 0xff1f || code == 0xff61 || code == 0xff64
 }
 
-/** Lower case of a two-byte UTF-8 letter: Latin-1, Greek and Cyrillic; others stay as they are. */
-function lower(pair: u32): u32 {
-  if (pair >= 0xc380 && pair <= 0xc39e && pair != 0xc397) return pair + 0x20
-  if (pair >= 0xce91 && pair <= 0xce9f) return pair + 0x20
-  if (pair >= 0xcea0 && pair <= 0xcea9) return pair - 0xcea0 + 0xcf80
-  if (pair >= 0xd090 && pair <= 0xd09f) return pair + 0x20
-  if (pair >= 0xd0a0 && pair <= 0xd0af) return pair - 0xd0a0 + 0xd180
-  return pair
+/** The six bits of a byte that continues a character. */
+// @ts-ignore: decorator
+@inline
+function last(p: usize, offset: usize): u32 { return (load<u8>(p + offset) as u32) & 63 }
+
+/** The lower case of each letter below U+2000, where it is one character: of Latin, Greek, Cyrillic, Armenian and Georgian letters. */
+const LOWER = lowerCases()
+function lowerCases(): StaticArray<u16> {
+  const table = new StaticArray<u16>(0x2000)
+  for (let code = 0; code < table.length; code++) {
+    const lower = String.fromCharCode(code).toLowerCase()
+    table[code] = (lower.length == 1 ? lower.charCodeAt(0) : code) as u16
+  }
+  return table
 }
+/** Room for the bytes of one letter. */
+const LETTER = memory.data(8)
