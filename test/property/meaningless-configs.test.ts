@@ -39,6 +39,11 @@ describe('a config that means nothing', () => {
       { field: 'a', output_field: 'b', labels: { x: { keywords: ['u', 'one two three four five'] }, y: { keywords: ['v'] } } },
       'config.labels.x.keywords.1 has more than four words: one two three four five',
     ],
+    ['validate', { schema: { uniqueItems: 'yes' } }, 'config.schema: /uniqueItems must be true or false'],
+    ['validate', { schema: { type: [] } }, 'config.schema: /type must not be empty'],
+    ['validate', { schema: { items: { anyOf: [] } } }, 'config.schema: /items/anyOf must not be empty'],
+    ['validate', { schema: { required: ['a', 1] } }, 'config.schema: /required must be a list of strings'],
+    ['validate', { schema: { dependentRequired: { a: [1] } } }, 'config.schema: /dependentRequired must be a list of strings'],
   ])('of dps/%s is refused: %j', async (name, config, message) => {
     expect(await start(name, config)).toBe(message)
   })
@@ -53,6 +58,7 @@ describe('a config that means nothing', () => {
     ['lookup', { field: 'a', into: 'b', table: { x: 1 }, on_missing: 'fail' }],
     ['parse', { field: 'a', format: 'key_value', separator: ';' }],
     ['text-classifier', { field: 'a', output_field: 'b', labels: { x: { keywords: ['one two, three-four'] }, y: { keywords: ['-'] } } }],
+    ['validate', { schema: { required: [], enum: [], dependentRequired: { a: [] }, uniqueItems: false } }],
     ['text-classifier', { field: 'a', output_field: 'b', labels: { x: { examples: ['u'], keywords: ['k'] }, y: { examples: ['v'] } } }],
   ])('is not one that means something: dps/%s %j', async (name, config) => {
     expect(await start(name, config)).toBe('started')

@@ -148,7 +148,10 @@ function readWord(schema: Schema, word: string, value: Value): void {
   } else if (word == 'format') {
     const format = FORMAT_NAMES.indexOf(textOf(word, value))
     schema.format = format > 0 ? (format as Format) : Format.None
-  } else if (word == 'uniqueItems') schema.isUnique = value.kind == K.Bool && value.n != 0
+  } else if (word == 'uniqueItems') {
+    if (value.kind != K.Bool) refuse(word, 'must be true or false')
+    schema.isUnique = value.n != 0
+  }
   else if (word == 'prefixItems') schema.prefix = schemasOf(word, value)
   else if (word == 'items') schema.items = read(value)
   else if (word == 'contains') schema.contains = read(value)
@@ -179,7 +182,7 @@ function readNumberWord(schema: Schema, word: string, value: Value): bool {
 }
 
 function readObjectWord(schema: Schema, word: string, value: Value): bool {
-  if (word == 'required') schema.required = listOf(word, value)
+  if (word == 'required') schema.required = textsOf(word, value)
   else if (word == 'additionalProperties') schema.additional = read(value)
   else if (word == 'propertyNames') schema.propertyNames = read(value)
   else if (word == 'properties' || word == 'patternProperties' || word == 'dependentSchemas' || word == 'dependentRequired') {
@@ -207,7 +210,7 @@ function readMembers(schema: Schema, word: string, value: Value): void {
     } else {
       schema.dependentNames.push(keys[i])
       schema.dependentRequired.push(items[i])
-      listOf(word, items[i])
+      textsOf(word, items[i])
     }
   }
 }
@@ -266,6 +269,7 @@ function memberOf(value: Value, name: string): Value | null {
 function typesOf(value: Value): i32 {
   const names = value.kind == K.List ? itemsOf(value) : [value]
   let types = 0
+  if (names.length == 0) refuse('type', 'must not be empty')
   for (let i = 0; i < names.length; i++) {
     const at = names[i].kind == K.String ? TYPE_NAMES.indexOf(stringOf(names[i])) : -1
     if (at < 0) refuse('type', 'must be of ' + TYPE_NAMES.join(', '))
@@ -307,8 +311,14 @@ function listOf(word: string, value: Value): Value[] {
   refuse(word, 'must be a list')
   return []
 }
+function textsOf(word: string, value: Value): Value[] {
+  const texts = listOf(word, value)
+  for (let i = 0; i < texts.length; i++) if (texts[i].kind != K.String) refuse(word, 'must be a list of strings')
+  return texts
+}
 function schemasOf(word: string, value: Value): Schema[] {
   const values = listOf(word, value)
+  if (values.length == 0) refuse(word, 'must not be empty')
   const schemas: Schema[] = []
   for (let i = 0; i < values.length; i++) schemas.push(readAt(i.toString(), values[i]))
   return schemas
