@@ -135,6 +135,18 @@ export function map(record: Record): void {
   })
 })
 
+it('the text of nothing that was found is empty, and no trap', async () => {
+  const code = `import { Path, Record, Segment, textOf } from 'dps'
+const a = new Path('a')
+const to = new Segment('copy')
+export function map(record: Record): void {
+  const found = record.find(a)
+  record.setText(to, textOf(found.start, found.end))
+}`
+  const chain = await openTestChain([{ name: 'own', config: {} }], { own: await WebAssembly.compile(await compileSmartModule(code)) })
+  expect((await chain.run(['{"a":"x"}', '{"b":1}'])).values).toEqual(['{"a":"x","copy":"x"}', '{"b":1,"copy":""}'])
+})
+
 describe('the package of the SDK', () => {
   it('has the types of what it exports, and of AssemblyScript', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'dps-sdk-'))

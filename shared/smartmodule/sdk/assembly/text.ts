@@ -146,6 +146,8 @@ export function escapeTo(p: usize, end: usize, to: usize): usize {
 
 /** The text of a checked JSON string value (quotes included) [p, end), escapes decoded. Allocates. */
 export function textOf(p: usize, end: usize): string {
+  // Of nothing that was found.
+  if (end < p + 2) return ''
   const length = end - p - 2
   const scratch = heap.alloc(length + 8)
   const stop = unescape(p + 1, end - 1, scratch)
