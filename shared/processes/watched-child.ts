@@ -6,6 +6,7 @@ import { spawn } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { getPriority, setPriority } from 'node:os'
 import type { Duplex } from 'node:stream'
+import { waitedSecondsOf } from './silence.ts'
 
 /**
  * How a child ended. `isWanted`: its parent was done with it. `isBlamed`: something that ran in it ended it, and not a signal from
@@ -79,11 +80,6 @@ function oomKills(): number | undefined {
 function statOf(pid: number): string[] {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-}
-
-/** The second number of `schedstat` (sched-stats.rst of the kernel), in nanoseconds. Throws where the kernel does not keep it. */
-function waitedSecondsOf(pid: number): number {
-  return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e9
 }
 
 /**

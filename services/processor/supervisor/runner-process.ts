@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { openLines, type Lines } from '../../../shared/processes/lines.ts'
-import { createSilence } from './silence.ts'
+import { createSilence } from '../../../shared/processes/silence.ts'
 import { startWatchedChild, type ChildEnd, type Usage, type WatchedChildOptions } from '../../../shared/processes/watched-child.ts'
 import { NOTES_BYTES, readNotes, type Note } from '../channel/notes.ts'
 import { createAnswers } from './answers.ts'
@@ -101,7 +101,7 @@ function start({ settings, env, memoryBytesMax, now, onReady, onValue }: RunnerP
   const own = { main: MAIN, env, fds: [notesFd], memoryBytesMax, semiSpaceMib: SEMI_SPACE_MIB, nice: SPARE_NICE }
   const child = withFile(notesFd, () => startWatchedChild(own))
   let ready = false
-  const silence = createSilence()
+  const silence = createSilence(BEAT_MS / 1000)
   let beat = { lanes: 0, stepped_back: 0 }
   let drainTimer: NodeJS.Timeout | undefined
   const onBroken = (reason: string) => child.endFor(`protocol: ${reason}`)
