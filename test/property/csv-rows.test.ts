@@ -4,11 +4,12 @@ import { describe, expect, it } from 'vitest'
 import { createBlockBuilder, REFUSED, SPAN, type RecordBlock } from '../../shared/connectors/record-block.ts'
 import { columnNames, openCsv, type CsvOptions } from '../../shared/connectors/storage-bucket/format-csv.ts'
 
-const textOf = ({ bytes, spans }: RecordBlock, i: number): string => bytes.toString('utf8', spans[i * SPAN + 2], spans[i * SPAN + 3])
+const bytesOf = ({ bytes, spans }: RecordBlock, i: number): Buffer => bytes.subarray(spans[i * SPAN + 2], spans[i * SPAN + 3])
+const textOf = (block: RecordBlock, i: number): string => bytesOf(block, i).toString('utf8')
 const headersOf = ({ bytes, spans }: RecordBlock, i: number): string => bytes.toString('utf8', spans[i * SPAN + 4], spans[i * SPAN + 5])
 const isRefused = ({ spans }: RecordBlock, i: number): boolean => spans[i * SPAN + 1] === REFUSED
 
-type Read = { rows: Record<string, string | null>[]; refused: string[]; reasons: string[]; order: string }
+type Read = { rows: Record<string, string | null>[]; refused: string[]; refusedBytes: Buffer[]; reasons: string[]; order: string }
 
 type How = Partial<Pick<CsvOptions, 'empty' | 'encoding'>>
 
@@ -24,6 +25,7 @@ async function read(text: string | Buffer, chunk = 1 << 16, { empty = 'text', en
   return {
     rows: places.filter((i) => !isRefused(block, i)).map((i) => JSON.parse(textOf(block, i)) as Record<string, string | null>),
     refused: places.filter((i) => isRefused(block, i)).map((i) => textOf(block, i)),
+    refusedBytes: places.filter((i) => isRefused(block, i)).map((i) => bytesOf(block, i)),
     reasons: places.filter((i) => isRefused(block, i)).map((i) => headersOf(block, i)),
     order: places.map((i) => (isRefused(block, i) ? 'x' : '.')).join(''),
   }
@@ -111,6 +113,32 @@ describe('a CSV object', () => {
     expect(read1252.rows.at(-1)).toEqual({ id: '1', größe: 'Zoë €' })
     // Its header names the columns: as something else it is no object at all.
     await expect(read(western)).rejects.toThrow('it is not UTF-8')
+  })
+
+  it('refuses a row that is not UTF-8 with all its bytes, and takes none of its lines for rows', async () => {
+    const bad = Buffer.from('1,Jos\u00e9,"a\n2,phantom,""x""\r\nend"', 'latin1')
+    for (const lineBreak of ['\n', '\r\n', '\r'])
+      for (const chunk of [1, 7, 1 << 16]) {
+        const bytes = Buffer.concat([Buffer.from('id,name,note\n'), bad, Buffer.from(`${lineBreak}3,ok,fine\n5" pipe,2,\n`)])
+        const { rows, refusedBytes, reasons, order } = await read(bytes, chunk)
+        expect(rows).toEqual([{ id: '3', name: 'ok', note: 'fine' }])
+        expect(refusedBytes).toEqual([bad, Buffer.from('5" pipe,2,')])
+        expect(reasons[0]).toContain('row 1 of the object o.csv: it is not UTF-8')
+        expect(reasons[1]).toContain('row 3 of the object o.csv: Invalid Opening Quote')
+        expect(order).toBe('x.x')
+      }
+  })
+
+  it('says of a row what is wrong with its first line, where a later one is not UTF-8', async () => {
+    const text = 'a,b\n5" pipe,2\n1,"open\n2,x\n3,Jos\u00e9\n4,"closed"\n'
+    const { rows, reasons, order } = await read(Buffer.from(text, 'latin1'))
+    expect(rows).toEqual([
+      { a: '2', b: 'x' },
+      { a: '4', b: 'closed' },
+    ])
+    expect(order).toBe('xx.x.')
+    expect(reasons[1]).toContain('row 2 of the object o.csv: Invalid Closing Quote')
+    expect(reasons[2]).toContain('row 4 of the object o.csv: it is not UTF-8')
   })
 
   it('names unnamed columns by their position, and numbers repeated names', () => {

@@ -1,7 +1,7 @@
 /**
- * Delimited rows (RFC 4180) as JSON objects. This file finds the rows, by line breaks outside of quotes; csv-parse parses them. Of a
- * malformed row only the first line is refused; the line after it starts the next row. A position within an object is a number of rows,
- * because reading always starts at the header.
+ * Delimited rows (RFC 4180) as JSON objects. This file finds the rows, by line breaks outside of quotes; csv-parse parses them. A row that
+ * is not UTF-8 is refused whole. Of one whose quotes are malformed only the first line is, because its end is not certain; the line after
+ * it starts the next row. A position within an object is a number of rows, because reading always starts at the header.
  */
 import { isUtf8 } from 'node:buffer'
 import { parse } from 'csv-parse/sync'
@@ -74,6 +74,13 @@ function lineEnd(bytes: Buffer, from: number, isAll: boolean): { end: number; ne
   return isAll && from < bytes.length ? { end: bytes.length, next: bytes.length } : { end: -1, next: -1 }
 }
 
+/** As `lineEnd`, of a row of which nothing is left. */
+function wholeRow(row: Buffer): { end: number; next: number } {
+  let end = row.length
+  while (row[end - 1] === LINE_FEED || row[end - 1] === CARRIAGE_RETURN) end--
+  return { end, next: row.length }
+}
+
 /**
  * Where the row that begins at `from` ends, including its line break; -1 if not in these bytes or within the limit. `separator` is the
  * delimiter's byte; `quote`: whether quotes enclose fields.
@@ -101,23 +108,39 @@ function rowEnd(bytes: Buffer, from: number, isAll: boolean, quote: boolean, sep
   return isAll && !isQuoted && most === bytes.length ? most : -1
 }
 
-/** Bytes as UTF-8. Throws for bytes that claim to be and are not: replaced characters would be lost without a word. */
+/** The bytes of a row are not of the encoding. */
+class NotUtf8 extends Error {}
+
+/** Bytes as UTF-8. Throws NotUtf8 for bytes that claim to be and are not: replaced characters would be lost without a word. */
 function openDecoding(encoding: CsvOptions['encoding']): (bytes: Buffer) => Buffer {
   if (encoding !== 'utf-8') {
     const decoder = new TextDecoder(encoding)
     return (bytes) => Buffer.from(decoder.decode(bytes))
   }
   return (bytes) => {
-    if (!isUtf8(bytes)) throw new Error('it is not UTF-8; csv.encoding names another encoding')
+    if (!isUtf8(bytes)) throw new NotUtf8('it is not UTF-8; csv.encoding names another encoding')
     return bytes
   }
 }
 
-/** Parses whole rows. Throws for malformed ones. */
-function openParser(how: Pick<CsvOptions, 'delimiter' | 'quote' | 'empty' | 'encoding'>): (bytes: Buffer) => Cell[][] {
+function openParser(how: Pick<CsvOptions, 'delimiter' | 'quote' | 'empty' | 'encoding'>) {
   const decode = openDecoding(how.encoding)
   const options = parserOptions(how)
-  return (bytes) => parse(decode(bytes), options)
+  return {
+    /** Parses whole rows. Throws for malformed ones. */
+    parseRows: (bytes: Buffer): Cell[][] => parse(decode(bytes), options),
+    /** What is wrong with a row that `parseRows` threw for, where what is refused of it ends, and where the next row begins. */
+    faultOf(row: Buffer, error: Error): { reason: string; end: number; next: number } {
+      if (!(error instanceof NotUtf8)) return { reason: withoutLine(error.message), ...lineEnd(row, 0, true) }
+      try {
+        // Bytes that are not UTF-8 are no quotes.
+        parse(row.toString('utf8'), options)
+        return { reason: error.message, ...wholeRow(row) }
+      } catch (quoting) {
+        return { reason: withoutLine((quoting as Error).message), ...lineEnd(row, 0, true) }
+      }
+    },
+  }
 }
 
 /** A reader that adds the object’s rows to the block. */
@@ -126,7 +149,7 @@ export function openCsv(
   { delimiter, header, quote, empty, encoding, columns }: CsvOptions,
   into: BlockBuilder,
 ): FormatReader {
-  const parseRows = openParser({ delimiter, quote, empty, encoding })
+  const { parseRows, faultOf } = openParser({ delimiter, quote, empty, encoding })
   const separator = delimiter.charCodeAt(0)
   /** A header names the cells; without one the config does, else their positions. */
   let names: readonly string[] | undefined = header ? undefined : columns
@@ -178,10 +201,10 @@ export function openCsv(
     for (const row of rows) addRow(row)
   }
 
-  /** Refuses the row's first line; its other lines may be rows themselves. */
+  /** Refuses the row. If its quotes are malformed, only its first line: its other lines may be rows themselves. */
   function addMalformed(row: Buffer, error: Error): void {
-    const { end, next } = lineEnd(row, 0, true)
-    refuse(row.subarray(0, end), withoutLine(error.message))
+    const { reason, end, next } = faultOf(row, error)
+    refuse(row.subarray(0, end), reason)
     if (next < row.length) split(row.subarray(next), true)
   }
 
