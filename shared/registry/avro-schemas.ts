@@ -4,7 +4,7 @@ import type { Type } from 'avsc'
 import { parseExactly } from '../model/exact-json.ts'
 import type { SchemaText } from '../model/schema-text.ts'
 import { keepDefaults, openDefaults } from './avro-records.ts'
-import { exactLong, isObject, logicalOf, logicalTypes, type Shape } from './avro-types.ts'
+import { exactLong, isObject, logicalOf, logicalTypes, uuidText, type Shape } from './avro-types.ts'
 import type { JsonBudget } from './expansion.ts'
 
 // Loaded by the first stream that needs it, so that lanes of JSON streams start without it.
@@ -37,6 +37,7 @@ export function openAvroType({ text, references }: SchemaText, budget: JsonBudge
   const named = countedTypes(types, budget)
   const options = { wrapUnions: 'auto', logicalTypes: logicalTypes(avro.types, budget), registry: {}, typeHook }
   const long = exactLong(avro.types)
+  const uuid = uuidText(avro.types)
   const opened = new Set<object>()
   /** Whether avsc should make a logical type of the schema. It then asks again for the underlying type, which is answered with false. */
   function isLogical(schema: Record<string, unknown>): boolean {
@@ -57,7 +58,7 @@ export function openAvroType({ text, references }: SchemaText, budget: JsonBudge
     if (!isObject(schema) || isLogical(schema)) return undefined
     if (schema.logicalType !== undefined && logicalOf(schema) === undefined) {
       const { logicalType: _ignored, ...plain } = schema
-      return Type.forSchema(plain, given)
+      return schema.logicalType === 'uuid' && schema.type === 'string' ? uuid : Type.forSchema(plain, given)
     }
     return schema.type === 'long' ? long : named(schema, given)
   }

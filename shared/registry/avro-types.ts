@@ -128,6 +128,18 @@ export function logicalTypes({ LogicalType }: typeof import('avsc').types, budge
   }
 }
 
+const uuids = new WeakSet<object>()
+
+/** Returns an avsc type for texts that are UUIDs. It reads and writes any text: `isUuidText` is for those who write. */
+export function uuidText({ StringType }: typeof import('avsc').types): Type {
+  const type = new StringType()
+  uuids.add(type)
+  return type
+}
+
+/** Whether what is written of the type must be a UUID (Avro 1.12, "UUID"). */
+export const isUuidText = (type: Shape): boolean => uuids.has(type)
+
 /** Returns an avsc type for 64-bit integers that keeps all digits. */
 export function exactLong({ LongType }: typeof import('avsc').types): Type {
   return LongType.__with({

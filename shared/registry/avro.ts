@@ -6,7 +6,7 @@ import { assertWellFormed, doubleOf, exactDouble, FLOAT_MAX, integerOf, isRawJSO
 import type { SchemaText } from '../model/schema-text.ts'
 import { recordOf } from './avro-records.ts'
 import { openAvroType } from './avro-schemas.ts'
-import { isObject, LONG, type Shape } from './avro-types.ts'
+import { isObject, isUuidText, LONG, type Shape } from './avro-types.ts'
 import { fromBase64 } from './base64.ts'
 import type { Codec } from './codecs.ts'
 import { createJsonBudget } from './expansion.ts'
@@ -59,6 +59,8 @@ function floatFor(value: unknown): unknown {
   return typeof value === 'number' && Math.abs(value) > FLOAT_MAX ? String(value) : value
 }
 
+const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
+
 /**
  * Converts a JSON value to what avsc accepts: bytes as buffers, null for a missing member without a default. Throws MemberRefused for an
  * unknown member; `path` leads to the value.
@@ -69,6 +71,10 @@ function shaped(type: Shape, value: unknown, path: readonly string[]): unknown {
     return type.typeName === 'float' ? floatFor(number) : number
   }
   switch (type.typeName) {
+    case 'string':
+      // Readers of other libraries make UUIDs of them, and fail.
+      if (typeof value === 'string' && isUuidText(type) && !UUID.test(value)) throw new MemberRefused(path, 'is not a UUID')
+      return value
     case 'float':
       return floatFor(value)
     case 'bytes':

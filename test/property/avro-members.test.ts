@@ -77,11 +77,36 @@ describe('a logical type', () => {
     [{ type: 'bytes', logicalType: 'decimal', precision: 2, scale: 5 }, '"BQ=="', Buffer.from([2, 5]), 'bytes'],
     [{ type: 'bytes', logicalType: 'decimal' }, '"BQ=="', Buffer.from([2, 5]), 'bytes'],
     [{ type: 'bytes', logicalType: 'decimal', precision: 5, scale: '2' }, '"BQ=="', Buffer.from([2, 5]), 'bytes'],
-    [{ type: 'string', logicalType: 'uuid' }, '"x"', string('x'), 'string'],
+    [{ type: 'long', logicalType: 'uuid' }, '10', long(10), 'integer'],
   ])('%j is ignored where it is not valid', (type, json, bytes, name) => {
     const codec = ofType(type)
     expect(codec.fields).toEqual({ v: name })
     expect([codec.toJson(bytes), codec.fromJson(`{"v":${json}}`)]).toEqual([`{"v":${json}}`, bytes])
+  })
+
+  it('uuid is checked where it is written, in every place, and shown as it is', () => {
+    const uuid = { type: 'string', logicalType: 'uuid' }
+    const places: [type: unknown, member: (text: string) => unknown, path: string][] = [
+      [uuid, (text) => text, 'v'],
+      [['null', uuid], (text) => text, 'v'],
+      [[uuid, 'bytes'], (text) => ({ string: text }), 'v.string'],
+      [{ type: 'array', items: uuid }, (text) => [text], 'v.0'],
+      [{ type: 'map', values: uuid }, (text) => ({ k: text }), 'v.k'],
+      [{ type: 'record', name: 'Q', fields: [{ name: 'u', type: uuid }] }, (text) => ({ u: text }), 'v.u'],
+    ]
+    for (const [type, member, path] of places) {
+      const codec = ofType(type)
+      for (const text of ['018f2b6a-5d3c-7c11-8a4e-0123456789ab', '018F2B6A-5D3C-7C11-8A4E-0123456789AB']) {
+        const json = JSON.stringify({ v: member(text) })
+        expect(codec.toJson(codec.fromJson(json))).toBe(json)
+      }
+      for (const text of ['zzz', '', '018f2b6a5d3c7c118a4e0123456789ab', '018f2b6a-5d3c-7c11-8a4e-0123456789abc'])
+        expect(() => codec.fromJson(JSON.stringify({ v: member(text) }))).toThrow(`the member "${path}" is not a UUID`)
+    }
+    expect(ofType(uuid).toJson(string('zzz'))).toBe('{"v":"zzz"}')
+    // Fields of the same schema without the logical type take any text, and a default is the schema's own affair.
+    const both = recordOf({ name: 'u', type: uuid, default: '' }, { name: 's', type: 'string' }, { name: 't', type: { type: 'string' } })
+    expect(both.fromJson('{"s":"x","t":"y"}')).toEqual(Buffer.concat([string(''), string('x'), string('y')]))
   })
 
   it('of a name counts where a union is of several texts', () => {
