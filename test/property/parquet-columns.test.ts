@@ -184,16 +184,23 @@ describe('a Parquet file', () => {
 
   it('refuses a list with an item of another type', async () => {
     const encoded = await encode(rowsOf(['{"a":[1]}', '{"a":[1,"2"]}']), { a: 'array<integer>' })
-    expect(encoded).toMatchObject({ faults: [{ offset: 1n, code: 'wrong_type', message: 'the member "a" is not of type array<integer>' }] })
+    expect(encoded).toMatchObject({
+      faults: [{ offset: 1n, code: 'wrong_type', message: 'the member "a" is not of type array<integer>, of 64 bits' }],
+    })
   })
 
   it.each([
-    ['at', 'datetime', '"2026-11-22T01:02:03.1234567Z"'],
-    ['i', 'integer', '9223372036854775808'],
-    ['on', 'date', '"2026-02-30"'],
-    ['b', 'bytes', '"A"'],
-  ])('refuses a record whose member %s (%s) it can’t hold, naming the member', async (name, type, value) => {
+    ['at', 'datetime', '"2026-11-22T01:02:03.1234567Z"', 'datetime, of RFC 3339, with at most six digits of a second'],
+    ['i', 'integer?', '9223372036854775808', 'integer, of 64 bits'],
+    ['on', 'date', '"2026-02-30"', 'date, such as 2026-01-31'],
+    ['b', 'bytes', '"A"', 'bytes, in base64'],
+    ['yes', 'boolean', '"A"', 'boolean'],
+    ['n', 'decimal', `"${'9'.repeat(21)}"`, 'decimal(38,18), with at most 20 digits before the point and 18 behind it'],
+    ['n', 'decimal(12, 2)', '1.125', 'decimal(12,2), with at most 10 digits before the point and 2 behind it'],
+    ['l', 'array<decimal>?', '["x"]', 'array<decimal(38,18)>, with at most 20 digits before the point and 18 behind it'],
+  ])('refuses a record whose member %s (%s) it can’t hold', async (name, type, value, described) => {
     const encoded = await encode(rowsOf(['{}', `{"${name}":${value}}`]), { [name]: type })
-    expect(encoded).toMatchObject({ faults: [{ offset: 1n, code: 'wrong_type', message: `the member "${name}" is not of type ${type}` }] })
+    const message = `the member "${name}" is not of type ${described}`
+    expect(encoded).toMatchObject({ faults: [{ offset: 1n, code: 'wrong_type', message }] })
   })
 })

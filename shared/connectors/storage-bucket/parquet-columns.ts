@@ -92,7 +92,8 @@ function decimalKind(precision: number, scale: number): Kind {
 }
 
 /** Spark's default: twenty digits before the point, eighteen after it. */
-const DEFAULT_DECIMAL = decimalKind(DECIMAL_DIGITS, 18)
+const DEFAULT_SCALE = 18
+const DEFAULT_DECIMAL = decimalKind(DECIMAL_DIGITS, DEFAULT_SCALE)
 const DECIMAL_TYPE = /^decimal\((\d+),\s*(\d+)\)$/
 
 const KINDS: Record<string, Kind> = {
@@ -169,6 +170,26 @@ function kindOfType(type: string): Kind {
   if (inner !== undefined) return listKind(kindOfType(inner))
   const [, precision, scale] = DECIMAL_TYPE.exec(plain) ?? []
   return precision === undefined ? (KINDS[plain] ?? JSON_TEXT) : decimalKind(Number(precision), Number(scale))
+}
+
+/** What a value must be beyond what its type's name says. */
+const LIMITS: Record<string, string> = {
+  integer: 'of 64 bits',
+  date: 'such as 2026-01-31',
+  datetime: 'of RFC 3339, with at most six digits of a second',
+  bytes: 'in base64',
+}
+
+/** The type by its name, and what a value of it must be: "decimal(12,2), with at most 10 digits before the point and 2 behind it". */
+export function describedType(type: string): string {
+  const base = type.replace(/\?$/, '')
+  const item = base.replaceAll(/array<|>/g, '')
+  const [, precision = DECIMAL_DIGITS, scale = DEFAULT_SCALE] = DECIMAL_TYPE.exec(item) ?? []
+  if (item === 'decimal' || DECIMAL_TYPE.test(item)) {
+    const named = base.replace(item, `decimal(${precision},${scale})`)
+    return `${named}, with at most ${Number(precision) - Number(scale)} digits before the point and ${scale} behind it`
+  }
+  return Object.hasOwn(LIMITS, item) ? `${base}, ${LIMITS[item]}` : base
 }
 
 /** `type` is the field's type name; undefined if it is not known. */

@@ -2,7 +2,7 @@
 import { parquetWriteBuffer, type ColumnSource } from 'hyparquet-writer'
 import type { RefusedRecord, Rows } from '../sink.ts'
 import { parseExactly } from '../../model/exact-json.ts'
-import { columnOf } from './parquet-columns.ts'
+import { columnOf, describedType } from './parquet-columns.ts'
 
 type Document = Readonly<Record<string, unknown>>
 type Source = { document: Document; offset: bigint }
@@ -54,7 +54,7 @@ export function encodeParquet(rows: readonly Rows[], fields: Readonly<Record<str
       faults.push({
         offset: documents[index]!.offset,
         code: 'wrong_type',
-        message: `the member "${name}" is not of type ${type ?? column.elements[0]!.type}`,
+        message: `the member "${name}" is not of type ${type === undefined ? column.elements[0]!.type : describedType(type)}`,
       })
     return column
   })
