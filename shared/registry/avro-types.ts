@@ -95,26 +95,26 @@ export function logicalTypes({ LogicalType }: typeof import('avsc').types, budge
     }
   }
   class Decimal extends LogicalType {
-    readonly #scale: number
-    readonly #precision: number
+    readonly scale: number
+    readonly precision: number
     readonly #size: number | undefined
     constructor(schema: { scale?: number; precision?: number; size?: number }, options: never) {
       super(schema as never, options)
-      this.#scale = schema.scale ?? 0
-      this.#precision = schema.precision ?? 0
+      this.scale = schema.scale ?? 0
+      this.precision = schema.precision ?? 0
       this.#size = schema.size
     }
     protected override _fromValue(value: Buffer): string {
       if (value.length > DECIMAL_BYTES_MAX) throw new Error(`a decimal has more than ${DIGITS_MAX} digits`)
-      budget.spend(this.#scale)
-      return decimalOf(value, this.#scale)
+      budget.spend(this.scale)
+      return decimalOf(value, this.scale)
     }
     protected override _toValue(value: unknown): Buffer | undefined {
       if (typeof value === 'string' && value.length > DIGITS_MAX + 2) return undefined
       const [, sign = '', whole = '', fraction = ''] = (typeof value === 'string' && DECIMAL.exec(value)) || []
-      if (whole === '' || /[1-9]/.test(fraction.slice(this.#scale))) return undefined
-      const digits = `${whole}${fraction.slice(0, this.#scale).padEnd(this.#scale, '0')}`.replace(/^0+(?=\d)/, '')
-      if (this.#precision > 0 && digits.length > this.#precision && digits !== '0') return undefined
+      if (whole === '' || /[1-9]/.test(fraction.slice(this.scale))) return undefined
+      const digits = `${whole}${fraction.slice(0, this.scale).padEnd(this.scale, '0')}`.replace(/^0+(?=\d)/, '')
+      if (this.precision > 0 && digits.length > this.precision && digits !== '0') return undefined
       return bytesOf(BigInt(`${sign}${digits}`), this.#size)
     }
     protected override _resolve(): undefined {

@@ -2,8 +2,10 @@
  * Avro values as JSON and back, by avsc. In JSON, times are ISO 8601 strings, decimals strings of digits, bytes base64. A value of a union
  * whose branches JSON can't tell apart is `{"<type>": value}`.
  */
+import type { Type } from 'avsc'
 import { assertWellFormed, doubleOf, exactDouble, FLOAT_MAX, integerOf, isRawJSON, parseExactly } from '../model/exact-json.ts'
 import type { SchemaText } from '../model/schema-text.ts'
+import { expectedOf } from './avro-expected.ts'
 import { recordOf } from './avro-records.ts'
 import { openAvroType } from './avro-schemas.ts'
 import { isObject, isUuidText, LONG, type Shape } from './avro-types.ts'
@@ -27,9 +29,11 @@ export function openAvro(schema: SchemaText): Codec {
       const given = parseExactly(json)
       assertWellFormed(json, given)
       const record = shaped(type, given, [])
-      let wrong: string[] | undefined
-      if (!type.isValid(record, { errorHook: (path) => void (wrong ??= [...path]) }))
-        throw new MemberRefused(wrong ?? [], "does not fit the stream's Avro schema")
+      let wrong: MemberRefused | undefined
+      const errorHook = (path: readonly string[], _value: unknown, at: Type) => {
+        wrong ??= new MemberRefused([...path], `does not fit the stream's Avro schema: it must be ${expectedOf(at)}`)
+      }
+      if (!type.isValid(record, { errorHook })) throw wrong ?? new MemberRefused([], "does not fit the stream's Avro schema")
       return type.toBuffer(record)
     },
   }

@@ -54,10 +54,12 @@ const halvesOf = (value: bigint, unsigned: boolean) => ({
 })
 
 function longOf(type: string, value: unknown, at: Path): unknown {
+  if (typeof value !== 'number' && !isRawJSON(value)) throw new MemberRefused(at, 'is not a number')
   const integer = integerOf(value)
+  if (integer === undefined) throw new MemberRefused(at, `is not an integer in the range of ${type}`)
   const isUnsigned = type === 'uint64' || type === 'fixed64'
   const [min, max] = isUnsigned ? LONG_RANGE.unsigned : LONG_RANGE.signed
-  if (integer === undefined || integer < min || integer > max) throw new MemberRefused(at, `is out of the range of ${type}`)
+  if (integer < min || integer > max) throw new MemberRefused(at, `is out of the range of ${type}`)
   return halvesOf(integer, isUnsigned)
 }
 

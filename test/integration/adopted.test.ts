@@ -232,7 +232,7 @@ describe('a topic with Avro values', () => {
     await write(client, made.id, [record(2)])
     const bad = await client.call('POST', `/v1/streams/${made.id}/data`, { records: [record(3), { ...record(4), customer: { name: 5 } }] })
     expect(bad.body.error?.details).toEqual([
-      { path: '/records/1/customer/name', message: 'the member "customer.name" does not fit the stream\'s Avro schema' },
+      { path: '/records/1/customer/name', message: 'the member "customer.name" does not fit the stream\'s Avro schema: it must be a text' },
     ])
     const to = await createStream(client, { id: 'integer', customer: 'object', kind: 'string', note: 'any' })
     const id = await connect(client, stream(made.id), [], stream(to.id))

@@ -122,6 +122,27 @@ describe('an Avro schema', () => {
     for (const type of ['float', ['null', 'float']]) expect(() => avro({ name: 'v', type }).fromJson(`{"v":${text}}`)).toThrow('"v"')
   })
 
+  it.each([
+    [['null', 'string', 'bytes'], 'x', 'null, {"string": a text} or {"bytes": a text of base64}'],
+    [['null', 'int'], 'x', 'null or an integer of 32 bits'],
+    [{ type: 'enum', name: 'E', symbols: ['A', 'B'] }, 'C', '"A" or "B"'],
+    [{ type: 'int', logicalType: 'date' }, 5, 'a day such as "2026-01-31"'],
+    [{ type: 'long', logicalType: 'timestamp-millis' }, 5, 'a time (RFC 3339, at most three digits of a second)'],
+    [
+      { type: 'fixed', name: 'D', size: 8, logicalType: 'decimal', precision: 5, scale: 2 },
+      '1234.5',
+      'at most 3 digits before the point and 2',
+    ],
+    ['string', 5, 'a text'],
+    ['long', '5', 'an integer of 64 bits'],
+    ['long', undefined, 'an integer of 64 bits'],
+    [{ type: 'fixed', name: 'F', size: 3 }, 'AA==', 'a text of base64 of 3 bytes'],
+  ])('with %j refuses %j, and says what it must be', (type, v, expected) => {
+    const write = () => avro({ name: 'v', type }).fromJson(JSON.stringify({ v }))
+    expect(write).toThrow('the member "v" does not fit the stream\'s Avro schema: it must be ')
+    expect(write).toThrow(expected)
+  })
+
   it('encodes a decimal as the two’s complement that the specification asks for', () => {
     const codec = avro({ name: 'v', type: { type: 'bytes', logicalType: 'decimal', precision: 6, scale: 2 } })
     // The length 2 (zig-zag 4), then -12345.
@@ -159,6 +180,14 @@ describe('a Protobuf schema', () => {
     ['bytes v = 1;', 'hello, world!'],
     ['M v = 1;', { w: 1 }],
   ])('with %s refuses %j', (body, v) => expect(() => protobuf(body).fromJson(JSON.stringify({ v }))).toThrow())
+
+  it.each([
+    ['"5"', 'is not a number'],
+    ['1.5', 'is not an integer in the range of int64'],
+    ['9223372036854775808', 'is out of the range of int64'],
+  ])('with an int64 says of %s that it %s', (text, message) =>
+    expect(() => protobuf('int64 v = 1;').fromJson(`{"v":${text}}`)).toThrow(`the member "v" ${message}`),
+  )
 
   it.each([
     ['int32 v = 1;', -(2 ** 31)],
