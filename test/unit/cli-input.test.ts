@@ -1,15 +1,15 @@
 /** Records that `dps produce` reads: lines of JSON, whatever their texts hold and however the input is cut. */
 import { Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import { jsonLines, type InputLine } from '../../clients/cli/src/input-lines.ts'
+import { csvLines, jsonLines, type InputLine } from '../../clients/cli/src/input-lines.ts'
 
-async function read(text: string, bytesAtOnce: number): Promise<InputLine[]> {
-  const bytes = Buffer.from(text)
+async function read(input: string | Buffer, bytesAtOnce: number, linesOf = jsonLines): Promise<InputLine[]> {
+  const bytes = Buffer.from(input as Buffer)
   const parts = Array.from({ length: Math.ceil(bytes.length / bytesAtOnce) }, (_, n) =>
     bytes.subarray(n * bytesAtOnce, (n + 1) * bytesAtOnce),
   )
   const found: InputLine[] = []
-  for await (const line of jsonLines(Readable.from(parts, { objectMode: false }))) found.push(line)
+  for await (const line of linesOf(Readable.from(parts, { objectMode: false }))) found.push(line)
   return found
 }
 
@@ -35,5 +35,43 @@ describe('lines of JSON', () => {
 
   it('that are none are named', async () => {
     await expect(read('{"n":1}\n\n{"n":\n', 5)).rejects.toThrow('line 3 is not JSON')
+  })
+})
+
+describe('input that is not UTF-8', () => {
+  const csv = (input: NodeJS.ReadableStream) => csvLines(input, {})
+  const text = '{"a":"x 漢"}\n{"a":"😀"}\n{"a":"Z?rich"}\n{"a":"y"}\n'
+  const wrong = [
+    Buffer.from([0xfc]),
+    Buffer.from([0xf0, 0x9f, 0x98]),
+    Buffer.from([0xed, 0xa0, 0xbd]),
+    Buffer.from([0x80]),
+    Buffer.from([0xc0, 0x8a]),
+  ]
+  const withBytes = (before: string, bytes: Buffer, after: string) => Buffer.concat([Buffer.from(before), bytes, Buffer.from(after)])
+
+  it.each([1, 2, 3, 7, 1000])('is refused with its line, read %i bytes at once', async (bytesAtOnce) => {
+    const [before, after] = text.split('?') as [string, string]
+    for (const bytes of wrong) {
+      await expect(read(withBytes(before, bytes, after), bytesAtOnce)).rejects.toThrow('line 3 is not UTF-8')
+      await expect(read(withBytes(before, bytes, ''), bytesAtOnce)).rejects.toThrow('line 3 is not UTF-8')
+      await expect(read(withBytes('a,b\n1,"two\nl', bytes, 'nes"\n3,4\n'), bytesAtOnce, csv)).rejects.toThrow('line 3 is not UTF-8')
+      await expect(read(withBytes('a,b\n1,', bytes, ''), bytesAtOnce, csv)).rejects.toThrow('line 2 is not UTF-8')
+    }
+  })
+
+  it.each([1, 2, 3, 7, 1000])('is none where all characters are whole, read %i bytes at once', async (bytesAtOnce) => {
+    expect((await read(text, bytesAtOnce)).length).toBe(4)
+    expect(await read('\uFEFFn\u00e4me,b\r\n😀,"漢\n字"\r\n', bytesAtOnce, csv)).toEqual([
+      { json: '{"n\u00e4me":"😀","b":"漢\\n字"}', line: 3 },
+    ])
+  })
+
+  it.each([1, 2, 3, 7, 1000])('may be UTF-16 with its byte order mark, read %i bytes at once', async (bytesAtOnce) => {
+    const utf16 = (given: string) => Buffer.from(`\uFEFF${given}`, 'utf16le')
+    expect(await read(utf16('a,b\r\n😀,\u00fc\r\n'), bytesAtOnce, csv)).toEqual([{ json: '{"a":"😀","b":"\u00fc"}', line: 2 }])
+    expect((await read(utf16(text), bytesAtOnce)).length).toBe(4)
+    await expect(read(utf16('a,b\n\ud83d,2\n'), bytesAtOnce, csv)).rejects.toThrow('UTF-16')
+    await expect(read(utf16(text).subarray(0, -1), bytesAtOnce)).rejects.toThrow('UTF-16')
   })
 })

@@ -68,6 +68,17 @@ const terminal = () => {
   return { modes, stdin: Object.assign(new PassThrough(), { setRawMode: (isRaw: boolean) => modes.push(isRaw) }) }
 }
 
+it('refuses a secret of standard input that is not UTF-8, whose letters would be lost', async () => {
+  const { signal } = new AbortController()
+  const given = async (bytes: Buffer) => {
+    const stdin = new PassThrough()
+    stdin.end(bytes)
+    return secretFrom({ env: {}, stdin, isTerminal: false, write: () => {}, note: () => {}, signal }, 'the value of warehouse')
+  }
+  expect(await given(Buffer.from('\uFEFFpäss\n'))).toBe('päss\n')
+  await expect(given(Buffer.from('päss\n', 'latin1'))).rejects.toThrow('the value of warehouse is not UTF-8')
+})
+
 it('takes a secret at a terminal without showing it, and leaves the terminal as it was', async () => {
   const { signal } = new AbortController()
   const typed = async (keys: string[], more: { isOneLine?: boolean; isEnded?: boolean } = {}) => {

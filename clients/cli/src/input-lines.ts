@@ -1,32 +1,100 @@
 /** Records from a file or standard input: lines of JSON, or the rows of a CSV. */
+import { isUtf8 } from 'node:buffer'
 import { pipeline } from 'node:stream'
-import { StringDecoder } from 'node:string_decoder'
 import { CsvError, parse } from 'csv-parse'
 import { Misused } from './outcome.ts'
 
 /** A record, and the number of the line that it ends on, from 1. */
 export type InputLine = { json: string; line: number }
 
+/** How many bytes at the end are the beginning of a character of UTF-8. */
+function unfinished(bytes: Buffer): number {
+  for (let n = 1; n <= 3 && n <= bytes.length; n++) {
+    const byte = bytes[bytes.length - n]!
+    if (byte >= 0xc0) return n < (byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2) ? n : 0
+    if (byte < 0x80) return 0
+  }
+  return 0
+}
+
+const LINE_FEED = 0x0a
+
+function countOf(byte: number, bytes: Buffer): number {
+  let count = 0
+  for (let at = bytes.indexOf(byte); at >= 0; at = bytes.indexOf(byte, at + 1)) count++
+  return count
+}
+
+/** The line within the bytes, from 0, that is not UTF-8. */
+function lineAtFault(bytes: Buffer): number {
+  let from = 0
+  for (let line = 0; ; line++) {
+    const end = bytes.indexOf(LINE_FEED, from)
+    if (end < 0 || !isUtf8(bytes.subarray(from, end))) return line
+    from = end + 1
+  }
+}
+
+/** Makes UTF-8 of UTF-16 with its byte order mark, as Windows writes it; without bytes, at its end. Throws Misused for what is none. */
+function fromUtf16(): (bytes?: Buffer) => Buffer {
+  const decoder = new TextDecoder('utf-16le', { fatal: true })
+  return (bytes) => {
+    try {
+      return Buffer.from(decoder.decode(bytes, { stream: bytes !== undefined }))
+    } catch {
+      throw new Misused('the input begins as UTF-16, and goes on as something else')
+    }
+  }
+}
+
+/**
+ * The input as UTF-8, cut between characters. Throws Misused naming the line that is not UTF-8: what decodes it would put other characters in the
+ * place of those that it can't read.
+ */
+async function* inUtf8(input: AsyncIterable<Buffer | string>): AsyncGenerator<Buffer, void, void> {
+  let rest: Buffer = Buffer.alloc(0)
+  let line = 1
+  let isStart = true
+  let utf16: ((bytes?: Buffer) => Buffer) | undefined
+  for await (const part of input) {
+    const bytes = Buffer.concat([rest, Buffer.from(part as Buffer)])
+    // No UTF-8 begins with it.
+    if (isStart && bytes[0] === 0xff && bytes[1] === 0xfe) utf16 = fromUtf16()
+    if (utf16) {
+      isStart = false
+      rest = Buffer.alloc(0)
+      yield utf16(bytes)
+      continue
+    }
+    const whole = bytes.subarray(0, bytes.length - unfinished(bytes))
+    rest = bytes.subarray(whole.length)
+    if (!isUtf8(whole)) throw new Misused(`line ${line + lineAtFault(whole)} is not UTF-8`)
+    line += countOf(LINE_FEED, whole)
+    if (whole.length === 0) continue
+    isStart = false
+    yield whole
+  }
+  if (rest.length > 0) throw new Misused(`line ${line} is not UTF-8`)
+  if (utf16) yield utf16()
+}
+
 /** Lines as \n ends them, also behind \r. Other separators, such as U+2028, may be in a text of JSON as they are. */
 async function* linesIn(input: NodeJS.ReadableStream): AsyncGenerator<string, void, void> {
-  const decoder = new StringDecoder('utf8')
   let rest = ''
   let isFirst = true
-  for await (const part of input) {
-    let text = decoder.write(part)
+  for await (const part of inUtf8(input)) {
     // Editors of Windows put a byte order mark in front.
-    if (isFirst) text = text.replace(/^\uFEFF/, '')
-    if (text !== '') isFirst = false
+    const text = isFirst ? part.toString().replace(/^\uFEFF/, '') : part.toString()
+    isFirst = false
     const lines = text.split('\n')
     lines[0] = rest + lines[0]!
     rest = lines.pop()!
     for (const line of lines) yield line.endsWith('\r') ? line.slice(0, -1) : line
   }
-  rest += decoder.end()
   if (rest !== '') yield rest
 }
 
-/** Lines of JSON as they are. Throws Misused naming the line that is none. */
+/** Lines of JSON as they are. Throws Misused naming the line that is none, or not UTF-8. */
 export async function* jsonLines(input: NodeJS.ReadableStream): AsyncGenerator<InputLine, void, void> {
   let number = 0
   for await (const line of linesIn(input)) {
@@ -66,7 +134,7 @@ function cellJson(cell: string, type = 'string'): string | undefined {
 
 /**
  * Each row as an object by the header's names, its cells by the stream's schema. Throws Misused for a name that is there twice, and for a
- * line that has more or fewer cells.
+ * line that has more or fewer cells, or is not UTF-8.
  */
 export async function* csvLines(
   input: NodeJS.ReadableStream,
@@ -78,7 +146,7 @@ export async function* csvLines(
     return header
   }
   // An error of the input ends the rows too.
-  const rows: AsyncIterable<Row> = pipeline(input, parse({ columns, bom: true, skip_empty_lines: true, info: true }), () => {})
+  const rows: AsyncIterable<Row> = pipeline(inUtf8(input), parse({ columns, bom: true, skip_empty_lines: true, info: true }), () => {})
   try {
     for await (const { record: row, info } of rows) {
       const members = Object.entries(row).flatMap(([name, cell]) => {
@@ -95,6 +163,15 @@ export async function* csvLines(
         ? `line ${lines} has ${record.length} ${record.length === 1 ? 'cell' : 'cells'}, and the header ${header.length}`
         : `line ${lines} is not CSV: ${error.message}`,
     )
+  }
+}
+
+/** The records of a file. Throws Misused naming it and the line that is wrong. */
+export async function* linesOfFile(file: string, read: () => AsyncIterable<InputLine>): AsyncGenerator<InputLine, void, void> {
+  try {
+    yield* read()
+  } catch (error) {
+    throw error instanceof Misused ? new Misused(`${file}: ${error.message}`) : error
   }
 }
 

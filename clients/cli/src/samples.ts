@@ -14,6 +14,20 @@ export async function readable(path: string, at: string): Promise<Buffer> {
   })
 }
 
+/** The file's text. Throws Misused, saying that `at` names it, also where it is not UTF-8: letters would be lost without a word. */
+export async function readableText(path: string, at: string): Promise<string> {
+  return textIn(await readable(path, at), `${at}: ${path}`)
+}
+
+/** The bytes as text, without a byte order mark. Throws Misused, with `what` they are, where they are not UTF-8. */
+export function textIn(bytes: Buffer, what: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw new Misused(`${what} is not UTF-8`)
+  }
+}
+
 /** The samples of a file, or of every `.json` file of a folder. Throws Misused, saying that `at` names them. */
 export async function samplesAt(path: string, at: string): Promise<ModuleTest[]> {
   const names = await readdir(path).catch(() => undefined)
@@ -25,7 +39,7 @@ export async function samplesAt(path: string, at: string): Promise<ModuleTest[]>
     : [path]
   const samples: unknown[] = []
   for (const file of files) {
-    const text = (await readable(file, at)).toString('utf8')
+    const text = await readableText(file, at)
     try {
       samples.push(...[parseAsWritten(text)].flat())
     } catch (error) {

@@ -1,8 +1,9 @@
 /** Secrets from standard input: as they are piped in, or typed at a terminal without being shown. */
 import { StringDecoder } from 'node:string_decoder'
-import { text } from 'node:stream/consumers'
+import { buffer } from 'node:stream/consumers'
 import type { Io } from './context.ts'
 import { Interrupted } from './outcome.ts'
+import { textIn } from './samples.ts'
 
 type Raw = (isRaw: boolean) => unknown
 
@@ -48,7 +49,7 @@ function typed({ stdin, signal }: Io, raw: Raw, isOneLine: boolean): Promise<str
 /** Standard input to its end. At a terminal it says what it waits for, and does not show what is typed. */
 export async function secretFrom(io: Io, what: string, { isOneLine = false } = {}): Promise<string> {
   const { stdin } = io
-  if (!io.isTerminal || !('setRawMode' in stdin) || typeof stdin.setRawMode !== 'function') return text(stdin)
+  if (!io.isTerminal || !('setRawMode' in stdin) || typeof stdin.setRawMode !== 'function') return textIn(await buffer(stdin), what)
   const say = io.prompt ?? io.note
   say(`${what}, which is not shown, and then ${isOneLine ? 'Enter' : 'Ctrl-D'}:`)
   return typed(io, stdin.setRawMode.bind(stdin), isOneLine)

@@ -5,10 +5,10 @@ import { Option, type Command } from 'commander'
 import { z } from 'zod'
 import { ExactNumber, parseAsWritten, parseJson, writeJson, type Client, type ModuleTest } from '../../typescript/src/index.ts'
 import { collect, idOf, type Context } from './context.ts'
-import { jsonLines } from './input-lines.ts'
+import { jsonLines, linesOfFile } from './input-lines.ts'
 import { Differs, integer, Misused } from './outcome.ts'
 import type { Columns } from './output.ts'
-import { readable } from './samples.ts'
+import { readable, readableText } from './samples.ts'
 
 export type Trial = Parameters<Client['smartmodules']['test']>[0]
 type Trace = Awaited<ReturnType<Client['smartmodules']['test']>>['records'][number]
@@ -48,7 +48,7 @@ export async function formatsOf({ dps }: Context, file: string, given: FormatOpt
 /** Throws Misused where the file can't be read. */
 export const sourceOf = async (file: string) => ({
   language: 'typescript' as const,
-  code: (await readable(file, 'the source')).toString('utf8'),
+  code: await readableText(file, 'the source'),
 })
 
 /** The value of `--config`. Throws Misused where it is no JSON object. */
@@ -67,9 +67,9 @@ export async function recordsOf(
 ): Promise<Pick<Trial, 'records' | 'stream_id' | 'limit'>> {
   if ((stream === undefined) === (records === undefined)) throw new Misused('either --stream or --records is needed')
   if (stream !== undefined) return { stream_id: await idOf(context, 'stream', stream), limit: last }
-  const lines = await collect(jsonLines(Readable.from([await readable(records ?? '', '--records')]))).catch((error: unknown) => {
-    throw error instanceof Misused ? new Misused(`${records}: ${error.message}`) : error
-  })
+  const file = records ?? ''
+  const bytes = await readable(file, '--records')
+  const lines = await collect(linesOfFile(file, () => jsonLines(Readable.from([bytes]))))
   return { records: lines.map(({ json }) => ({ value: parseAsWritten(json) })) }
 }
 

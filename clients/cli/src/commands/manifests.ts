@@ -6,7 +6,7 @@ import { writeJson, type Client, type Manifest, type ManifestPlan } from '../../
 import { contextOf, type Context, type GlobalOptions, type Io } from '../context.ts'
 import { Differs, Misused } from '../outcome.ts'
 import { fromYaml, toYaml } from '../output.ts'
-import { readable, samplesAt } from '../samples.ts'
+import { readable, readableText, samplesAt, textIn } from '../samples.ts'
 
 /** As written: a SmartModule's source and tests may be the names of files. */
 const Written = z.looseObject({
@@ -28,7 +28,7 @@ export function parsed(text: string, at: string): unknown {
 /** The manifest of a file, with what it names in place of the names. Throws Misused for what can't be read. */
 async function manifestIn(file: string): Promise<Manifest> {
   const folder = dirname(resolve(file))
-  const written = Written.safeParse(parsed((await readable(file, 'the manifest')).toString('utf8'), file))
+  const written = Written.safeParse(parsed(await readableText(file, 'the manifest'), file))
   if (!written.success)
     throw new Misused(`${file}: ${written.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ')}`)
   const smartmodules: [string, unknown][] = []
@@ -41,7 +41,7 @@ async function manifestIn(file: string): Promise<Manifest> {
         ? { source }
         : String(source).endsWith('.wasm')
           ? { wasm_binary: bytes.toString('base64') }
-          : { source: { language: 'typescript', code: bytes.toString('utf8') } }),
+          : { source: { language: 'typescript', code: textIn(bytes, `${at}.source: ${String(source)}`) } }),
       ...(typeof tests === 'string'
         ? { tests: await samplesAt(resolve(folder, tests), `${at}.tests`) }
         : tests === undefined

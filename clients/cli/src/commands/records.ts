@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs'
 import { Option, type Command } from 'commander'
 import { writeJson, type TailFrame, type TailRecord } from '../../../typescript/src/index.ts'
 import { contextOf, idOf, type Context, type Io } from '../context.ts'
-import { csvLines, jsonLines, remembered } from '../input-lines.ts'
+import { csvLines, jsonLines, linesOfFile, remembered } from '../input-lines.ts'
 import { integer, Misused, ofInput } from '../outcome.ts'
 import { showTraces } from '../trials.ts'
 
@@ -60,12 +60,13 @@ function addProduce(program: Command, io: Io): void {
       const { schema } = await asking.dps.streams.get(id)
       // What was read is still written after Ctrl-C.
       const context = contextOf(io, command, { isFinished: true, isPatient: true })
-      const input = file === undefined || file === '-' ? io.stdin : createReadStream(file)
       const isCsv = (format ?? (file?.endsWith('.csv') ? 'csv' : 'ndjson')) === 'csv'
       const from = performance.now()
       const rate = (records: number) =>
         `${records} ${records === 1 ? 'record' : 'records'}, ${Math.round((records * 1000) / (performance.now() - from))} per second`
-      const lines = remembered(isCsv ? csvLines(input, schema) : jsonLines(input))
+      const linesOf = (input: NodeJS.ReadableStream) => (isCsv ? csvLines(input, schema) : jsonLines(input))
+      const named = file === '-' ? undefined : file
+      const lines = remembered(named === undefined ? linesOf(io.stdin) : linesOfFile(named, () => linesOf(createReadStream(named))))
       const writing = context.dps.streams.writeLines(id, lines.records(), {
         signal: io.signal,
         onProgress(written) {
@@ -73,7 +74,7 @@ function addProduce(program: Command, io: Io): void {
           io.note(`\r${rate(written)}`)
         },
       })
-      const { records } = await ofInput(input === io.stdin ? undefined : file, lines.numberOf, writing)
+      const { records } = await ofInput(named, lines.numberOf, writing)
       context.out.one({ stream: id, records })
     })
 }

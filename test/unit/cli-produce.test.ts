@@ -1,0 +1,75 @@
+/** `dps produce` with a service of its own: what is sent, and what is said of a file that can't be read. */
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { runProgram } from '../../clients/cli/src/program.ts'
+
+let server: Server
+let folder: string
+/** The lines that were written. */
+let written: string[] = []
+
+beforeEach(() => void (written = []))
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'dps-produce-'))
+  server = createServer(async (request, response) => {
+    const stream = { id: `st_${'0'.repeat(26)}`, name: 'orders', schema: { id: 'string' } }
+    if (request.url === '/v1/auth/token') return void response.end('{"access_token":"t","token_type":"Bearer","expires_in":3600}')
+    if (request.url?.startsWith('/v1/streams?')) return void response.end(JSON.stringify({ streams: [stream] }))
+    if (request.method === 'GET') return void response.end(JSON.stringify(stream))
+    const lines = (await text(request)).split('\n')
+    written.push(...lines)
+    response.end(JSON.stringify({ records: lines.length }))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+})
+afterAll(async () => {
+  server.closeAllConnections()
+  server.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+/** Runs the command with this file, or with these bytes on standard input. */
+async function produce(bytes: string | Buffer, name?: string, ...args: string[]): Promise<{ exit: number; said: string }> {
+  const stdin = new PassThrough()
+  const file = name === undefined ? '-' : join(folder, name)
+  if (name === undefined) stdin.end(bytes)
+  else await writeFile(file, bytes)
+  const said: string[] = []
+  const exit = await runProgram(['produce', 'orders', file, ...args], {
+    env: { DPS_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, DPS_API_KEY: 'k', DPS_API_SECRET: 's' },
+    stdin,
+    isTerminal: false,
+    write: () => {},
+    note: (each) => said.push(each),
+    signal: new AbortController().signal,
+  })
+  return {
+    exit,
+    said: said
+      .filter((each) => !each.startsWith('\r'))
+      .join('\n')
+      .replaceAll(`${folder}/`, ''),
+  }
+}
+
+describe('dps produce', () => {
+  it('refuses what is not UTF-8, with file and line, and writes nothing of it', async () => {
+    const nothing = '(0 records were written before)'
+    const csv = Buffer.from('id\nZürich\n', 'latin1')
+    expect(await produce(csv, 'latin1.csv')).toEqual({ exit: 2, said: `dps: latin1.csv: line 2 is not UTF-8 ${nothing}` })
+    expect(await produce(csv, undefined, '--format', 'csv')).toEqual({ exit: 2, said: `dps: line 2 is not UTF-8 ${nothing}` })
+    const json = Buffer.from('{"id":"Zürich"}\n', 'latin1')
+    expect(await produce(json, 'latin1.ndjson')).toEqual({ exit: 2, said: `dps: latin1.ndjson: line 1 is not UTF-8 ${nothing}` })
+    expect(written).toEqual([])
+    expect(await produce('id\nZürich\n', 'utf8.csv')).toEqual({ exit: 0, said: '' })
+    expect(written).toEqual(['{"id":"Zürich"}'])
+  })
+})
