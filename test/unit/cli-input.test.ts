@@ -38,8 +38,21 @@ describe('lines of JSON', () => {
   })
 })
 
+const csv = (input: NodeJS.ReadableStream) => csvLines(input, {})
+
+describe('a CSV', () => {
+  it.each([
+    ['id,a\n"ok,1\nb,2\n', 'line 2 is not CSV: a quote of the row that begins there is not closed'],
+    ['"i\nd",a\n1,2\n\n\n3,"four\n5,6\n', 'line 6 is not CSV: a quote of the row that begins there is not closed'],
+    ['"id,a\n1,2\n', 'line 1 is not CSV: a quote of the row that begins there is not closed'],
+    ['id,a\n1,"x\n2,"y"\n', 'in the row that begins at line 2'],
+    ['id,a\n1,x"y\n', 'line 2 is not CSV: Invalid Opening Quote'],
+  ])('names the line where the malformed row begins: %j', async (text, message) => {
+    for (const bytesAtOnce of [1, 1000]) await expect(read(text, bytesAtOnce, csv)).rejects.toThrow(message)
+  })
+})
+
 describe('input that is not UTF-8', () => {
-  const csv = (input: NodeJS.ReadableStream) => csvLines(input, {})
   const text = '{"a":"x 漢"}\n{"a":"😀"}\n{"a":"Z?rich"}\n{"a":"y"}\n'
   const wrong = [
     Buffer.from([0xfc]),

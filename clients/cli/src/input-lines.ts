@@ -109,8 +109,10 @@ export async function* jsonLines(input: NodeJS.ReadableStream): AsyncGenerator<I
   }
 }
 
-/** What the parser gives: the cells by name, and the number of lines up to the row's end. */
-type Row = { record: Record<string, string>; info: { lines: number } }
+/** The number of lines up to a row's end, and how many of them are empty. */
+type Info = { lines: number; empty_lines: number }
+/** What the parser gives: the cells by name. */
+type Row = { record: Record<string, string>; info: Info }
 
 const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/
 
@@ -140,13 +142,26 @@ export async function* csvLines(
   input: NodeJS.ReadableStream,
   schema: Readonly<Record<string, string>>,
 ): AsyncGenerator<InputLine, void, void> {
+  /** The end of the row before the one that is being read. */
+  let before: Info = { lines: 0, empty_lines: 0 }
   const columns = (header: string[]): string[] => {
+    before = { ...parser.info }
     const twice = header.find((name, at) => header.indexOf(name) < at)
     if (twice !== undefined) throw new Misused(`the header has ${JSON.stringify(twice)} twice`)
     return header
   }
+  const parser = parse({
+    columns,
+    bom: true,
+    skip_empty_lines: true,
+    info: true,
+    on_record(row: Row['record'], { lines, empty_lines }: Info) {
+      before = { lines, empty_lines }
+      return row
+    },
+  })
   // An error of the input ends the rows too.
-  const rows: AsyncIterable<Row> = pipeline(inUtf8(input), parse({ columns, bom: true, skip_empty_lines: true, info: true }), () => {})
+  const rows: AsyncIterable<Row> = pipeline(inUtf8(input), parser, () => {})
   try {
     for await (const { record: row, info } of rows) {
       const members = Object.entries(row).flatMap(([name, cell]) => {
@@ -157,12 +172,13 @@ export async function* csvLines(
     }
   } catch (error) {
     if (!(error instanceof CsvError)) throw error
-    const { code, lines, record, columns: header } = error as CsvError & { lines: number; record: unknown[]; columns: unknown[] }
-    throw new Misused(
-      code === 'CSV_RECORD_INCONSISTENT_COLUMNS'
-        ? `line ${lines} has ${record.length} ${record.length === 1 ? 'cell' : 'cells'}, and the header ${header.length}`
-        : `line ${lines} is not CSV: ${error.message}`,
-    )
+    const { code, lines, empty_lines, record, columns: header } = error as CsvError & Info & { record: unknown[]; columns: unknown[] }
+    if (code === 'CSV_RECORD_INCONSISTENT_COLUMNS')
+      throw new Misused(`line ${lines} has ${record.length} ${record.length === 1 ? 'cell' : 'cells'}, and the header ${header.length}`)
+    // The parser says where it found it out: of a quote that is not closed, at the end of the input.
+    const from = before.lines + empty_lines - before.empty_lines + 1
+    if (code === 'CSV_QUOTE_NOT_CLOSED') throw new Misused(`line ${from} is not CSV: a quote of the row that begins there is not closed`)
+    throw new Misused(`line ${lines} is not CSV: ${error.message}${from === lines ? '' : `, in the row that begins at line ${from}`}`)
   }
 }
 
