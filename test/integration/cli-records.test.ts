@@ -226,7 +226,7 @@ describe('dps with records', () => {
     await writeFile(join(home, 'short.csv'), 'name,city\nAda,London\nGrace\n')
     expect(await dps(['produce', stream.id, 'short.csv'])).toMatchObject({
       code: 2,
-      err: 'dps: short.csv: line 3 has 1 cell, and the header 2 (1 record was written before)\n',
+      err: 'dps: short.csv: line 3 has 1 cell, and the header 2 (0 records were written before)\n',
     })
     await writeFile(join(home, 'open.csv'), 'name,city\n"Ada,London\n')
     expect((await dps(['produce', stream.id, 'open.csv'])).err).toContain('is not CSV')

@@ -61,6 +61,19 @@ async function produce(bytes: string | Buffer, name?: string, ...args: string[])
 }
 
 describe('dps produce', () => {
+  it('writes nothing of a file with a wrong line, and all of a pipe before it', async () => {
+    const many = Array.from({ length: 12_000 }, (_, n) => `{"id":"${n}"}`)
+    const wrong = [...many, 'no', ''].join('\n')
+    const file = 'dps: many.ndjson: line 12001 is not JSON (0 records were written before)'
+    expect(await produce(wrong, 'many.ndjson')).toEqual({ exit: 2, said: file })
+    const csv = `id\n${'x\n'.repeat(12_000)}x,y\n`
+    const cells = 'dps: many.csv: line 12002 has 2 cells, and the header 1 (0 records were written before)'
+    expect(await produce(csv, 'many.csv')).toEqual({ exit: 2, said: cells })
+    expect(written).toEqual([])
+    expect((await produce(wrong)).said).toBe('dps: line 12001 is not JSON (12000 records were written before)')
+    expect(written).toEqual(many)
+  })
+
   it('refuses what is not UTF-8, with file and line, and writes nothing of it', async () => {
     const nothing = '(0 records were written before)'
     const csv = Buffer.from('id\nZürich\n', 'latin1')

@@ -1,5 +1,6 @@
 /** Records from a file or standard input: lines of JSON, or the rows of a CSV. */
 import { isUtf8 } from 'node:buffer'
+import { stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
 import { Misused } from './outcome.ts'
@@ -182,8 +183,20 @@ export async function* csvLines(
   }
 }
 
+type Lines = AsyncGenerator<InputLine, void, void>
+
+/**
+ * The records of a file. A wrong line is found before the first record is given: what is written before it would be doubled when the
+ * corrected file is written. Of a pipe, which can be read only once, they are given as they come.
+ */
+export async function* checkedLines(file: string, read: () => AsyncIterable<InputLine>, signal: AbortSignal): Lines {
+  const found = await stat(file).catch(() => undefined)
+  if (found?.isFile()) for await (const _line of read()) if (signal.aborted) return
+  yield* read()
+}
+
 /** The records of a file. Throws Misused naming it and the line that is wrong. */
-export async function* linesOfFile(file: string, read: () => AsyncIterable<InputLine>): AsyncGenerator<InputLine, void, void> {
+export async function* linesOfFile(file: string, read: () => AsyncIterable<InputLine>): Lines {
   try {
     yield* read()
   } catch (error) {

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs'
 import { Option, type Command } from 'commander'
 import { writeJson, type TailFrame, type TailRecord } from '../../../typescript/src/index.ts'
 import { contextOf, idOf, type Context, type Io } from '../context.ts'
-import { csvLines, jsonLines, linesOfFile, remembered } from '../input-lines.ts'
+import { checkedLines, csvLines, jsonLines, linesOfFile, remembered } from '../input-lines.ts'
 import { integer, Misused, ofInput } from '../outcome.ts'
 import { showTraces } from '../trials.ts'
 
@@ -66,7 +66,8 @@ function addProduce(program: Command, io: Io): void {
         `${records} ${records === 1 ? 'record' : 'records'}, ${Math.round((records * 1000) / (performance.now() - from))} per second`
       const linesOf = (input: NodeJS.ReadableStream) => (isCsv ? csvLines(input, schema) : jsonLines(input))
       const named = file === '-' ? undefined : file
-      const lines = remembered(named === undefined ? linesOf(io.stdin) : linesOfFile(named, () => linesOf(createReadStream(named))))
+      const inFile = (path: string) => checkedLines(path, () => linesOf(createReadStream(path)), io.signal)
+      const lines = remembered(named === undefined ? linesOf(io.stdin) : linesOfFile(named, () => inFile(named)))
       const writing = context.dps.streams.writeLines(id, lines.records(), {
         signal: io.signal,
         onProgress(written) {
