@@ -63,6 +63,48 @@ describe('dps apply', () => {
   })
 })
 
+describe('a command that needs a process of the service', () => {
+  const commands = [
+    ['compile', 'SOURCE'],
+    ['try', 'SOURCE', '--stream', `st_${'0'.repeat(26)}`],
+    ['test', 'SOURCE', '--samples', 'SAMPLES'],
+    ['deploy', 'SOURCE'],
+    ['explain', `pl_${'0'.repeat(26)}`, '0:0'],
+    ['preview', `pl_${'0'.repeat(26)}`],
+  ]
+  it.each(commands)('waits until the service gives up by itself: dps %s', async (...command) => {
+    const server = createServer((request, response) => {
+      if (request.url === '/v1/auth/token') return void response.end('{"access_token":"t","token_type":"Bearer","expires_in":36000}')
+      response.end('{"ok":true,"details":[],"records":[],"steps":[],"modules":[],"input":{}}')
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const folder = await mkdtemp(join(tmpdir(), 'dps-wait-'))
+    const timeouts = vi.spyOn(AbortSignal, 'timeout')
+    try {
+      const [source, samples] = [join(folder, 'a.ts'), join(folder, 'a.json')]
+      await writeFile(source, 'export function filter(): bool { return true }')
+      await writeFile(samples, '[{"records":[],"out":[]}]')
+      const args = command.map((word) => (word === 'SOURCE' ? source : word === 'SAMPLES' ? samples : word))
+      const exit = await runProgram(args, {
+        env: { DPS_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, DPS_API_KEY: 'k', DPS_API_SECRET: 's' },
+        stdin: new PassThrough(),
+        isTerminal: false,
+        write: () => {},
+        note: () => {},
+        signal: new AbortController().signal,
+      })
+      expect(exit).toBe(0)
+      expect(timeouts.mock.calls.at(-1)).toEqual([120_000])
+    } finally {
+      timeouts.mockRestore()
+      server.closeAllConnections()
+      server.close()
+      await rm(folder, { recursive: true, force: true })
+    }
+  })
+})
+
 describe('dps mcp', () => {
   it('waits for an apply as long as dps apply does, and for other answers 30 seconds', async () => {
     const scopes = ['pipelines:write', 'streams:write', 'smartmodules:write']

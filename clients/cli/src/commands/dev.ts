@@ -2,7 +2,7 @@
 import { watch } from 'node:fs/promises'
 import { basename, dirname, resolve } from 'node:path'
 import type { Command } from 'commander'
-import { contextOf, type Context, type Io } from '../context.ts'
+import { contextOf, WORKSHOP_TIMEOUT_MS, type Context, type Io } from '../context.ts'
 import { ofSource, outcomeOf, textOf } from '../outcome.ts'
 import { samplesAt } from '../samples.ts'
 import {
@@ -104,7 +104,7 @@ export function addDevCommand(program: Command, io: Io): void {
     .option('--config <json>', 'of the step', '{}')
     .option('--samples <file>', 'run and deployed with it: records and what comes out of them, or a folder of such files')
     .action(async (given: string, { config: text, samples, ...chosen }: Options, command: Command) => {
-      const context = contextOf(io, command)
+      const context = contextOf(io, command, { timeoutMs: WORKSHOP_TIMEOUT_MS })
       const { dps, out } = context
       const file = resolve(given)
       const name = chosen.name ?? basename(file, '.ts')

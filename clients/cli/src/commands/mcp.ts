@@ -5,7 +5,7 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import { writeJson, type Manifest, type Session } from '../../../typescript/src/index.ts'
 import { APPLY_TIMEOUT_MS, parsed } from './manifests.ts'
-import { contextOf, idOf, type Context, type Io } from '../context.ts'
+import { contextOf, idOf, WORKSHOP_TIMEOUT_MS, type Context, type Io } from '../context.ts'
 import { outcomeOf, textOf } from '../outcome.ts'
 
 /** More is cut, because a model reads all of it. */
@@ -85,6 +85,7 @@ const TOOLS = [
     description:
       'What happened to one record of a pipeline’s source: what each step made of it, and why it was delivered, filtered or failed.',
     needs: ['pipelines:read', 'streams:read'],
+    timeoutMs: WORKSHOP_TIMEOUT_MS,
     input: { pipeline, partition: z.number().int().min(0), offset: z.number().int().min(0) },
     run: async ({ dps }, { pipeline: name, ...query }) => dps.pipelines.explainRecord(await idOf({ dps }, 'pipeline', name), query),
   }),
@@ -93,6 +94,7 @@ const TOOLS = [
     description:
       'Compile a SmartModule in TypeScript (AssemblyScript with the SDK `dps`) and run it over the newest records of a stream; deploys and writes nothing. Faults come with line and column.',
     needs: ['smartmodules:read', 'streams:read'],
+    timeoutMs: WORKSHOP_TIMEOUT_MS,
     input: {
       code: z.string(),
       stream: z.string().describe('Name or id of a stream'),

@@ -1,7 +1,7 @@
 /** SmartModules: a source is compiled, tried on real records, tested, and deployed. Secrets are set from standard input. */
 import { basename } from 'node:path'
 import type { Command } from 'commander'
-import { contextOf, type Io } from '../context.ts'
+import { contextOf, WORKSHOP_TIMEOUT_MS, type Io } from '../context.ts'
 import { Differs, Misused, ofSource } from '../outcome.ts'
 import { samplesAt } from '../samples.ts'
 import { secretFrom } from '../secret-input.ts'
@@ -26,7 +26,7 @@ export function addModuleCommands(program: Command, io: Io): void {
     .description('run a SmartModule’s source over records, without deploying it; fails where a record fails')
     .option('--config <json>', 'of the step', '{}')
     .action(async (file: string, { config, ...records }: TryOptions, command: Command) => {
-      const context = contextOf(io, command)
+      const context = contextOf(io, command, { timeoutMs: WORKSHOP_TIMEOUT_MS })
       const processors = [{ source: await sourceOf(file), ...(await formatsOf(context, file, records)), config: configOf(config) }]
       const chosen = await recordsOf(context, records)
       const answer = await ofSource(file, context.dps.smartmodules.test({ processors, ...chosen }))
@@ -36,7 +36,7 @@ export function addModuleCommands(program: Command, io: Io): void {
     .description('run a SmartModule’s samples, without deploying it; fails where one comes out differently')
     .requiredOption('--samples <file>', 'records and what comes out of them, or a folder of such files')
     .action(async (file: string, { samples, ...chosen }: FormatOptions & { samples: string }, command: Command) => {
-      const context = contextOf(io, command)
+      const context = contextOf(io, command, { timeoutMs: WORKSHOP_TIMEOUT_MS })
       const given = await samplesAt(samples, '--samples')
       const faults = await ofSource(file, faultsOf(context, await sourceOf(file), given, await formatsOf(context, file, chosen)))
       if (faults.length === 0) return context.out.many([], {}, `${given.length} ${given.length === 1 ? 'sample passes' : 'samples pass'}`)
@@ -52,7 +52,7 @@ export function addModuleCommands(program: Command, io: Io): void {
     .command('compile <source>')
     .description('say what is wrong with a SmartModule’s source, by line and column; fails where something is')
     .action(async (file: string, _options: object, command: Command) => {
-      const context = contextOf(io, command)
+      const context = contextOf(io, command, { timeoutMs: WORKSHOP_TIMEOUT_MS })
       const { ok, details, ...more } = await context.dps.smartmodules.compile({ source: await sourceOf(file) })
       if (ok) return context.out.one(more)
       context.out.many(details, {
@@ -71,7 +71,7 @@ export function addModuleCommands(program: Command, io: Io): void {
       'records and what comes out of them, or a folder of such files: run before this version and each later one is deployed',
     )
     .action(async (file: string, { name, samples, description }: DeployOptions, command: Command) => {
-      const context = contextOf(io, command)
+      const context = contextOf(io, command, { timeoutMs: WORKSHOP_TIMEOUT_MS })
       const module = {
         name: name ?? basename(file, '.ts'),
         source: await sourceOf(file),

@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs'
 import { Option, type Command } from 'commander'
 import { writeJson, type TailFrame, type TailRecord } from '../../../typescript/src/index.ts'
-import { contextOf, idOf, type Context, type Io } from '../context.ts'
+import { contextOf, idOf, WORKSHOP_TIMEOUT_MS, type Context, type Io } from '../context.ts'
 import { checkedLines, csvLines, jsonLines, linesOfFile, remembered } from '../input-lines.ts'
 import { integer, Misused, ofInput } from '../outcome.ts'
 import { showTraces } from '../trials.ts'
@@ -146,7 +146,7 @@ export function addRecordCommands(program: Command, io: Io): void {
     .action(async (given: string, place: string, _options: object, command: Command) => {
       const [, partition, offset] = PLACE.exec(place) ?? []
       if (partition === undefined || offset === undefined) throw new Misused('the place must be partition:offset, as 3:42')
-      const context = contextOf(io, command)
+      const context = contextOf(io, command, { timeoutMs: WORKSHOP_TIMEOUT_MS })
       const id = await idOf(context, 'pipeline', given)
       const trace = await context.dps.pipelines.explainRecord(id, { partition: Number(partition), offset: Number(offset) })
       if (context.out.format !== 'table') return context.out.one(trace)
@@ -169,7 +169,7 @@ export function addRecordCommands(program: Command, io: Io): void {
     .description('run the newest records of the source through a pipeline’s chain, and write nothing; fails where a record fails')
     .option('--last <n>', 'so many', integer(1), 10)
     .action(async (given: string, { last }: { last: number }, command: Command) => {
-      const context = contextOf(io, command)
+      const context = contextOf(io, command, { timeoutMs: WORKSHOP_TIMEOUT_MS })
       const { records } = await context.dps.pipelines.preview(await idOf(context, 'pipeline', given), { limit: last })
       showTraces(context, records)
     })
