@@ -112,5 +112,6 @@ describe('dps mcp', () => {
     expect([unknown.isError, unknown.text]).toEqual([true, expect.stringContaining('there is no stream named nothing')])
     expect((await ask(mcp, 'docs')).text).toContain('explainRecord: GET /pipelines/{id}/explain')
     expect((await ask(mcp, 'docs', { operation: 'explainRecord' })).json).toMatchObject({ method: 'GET' })
+    expect((await ask(mcp, 'docs', { operation: 'createStream' })).text).toContain('"retention_ms"')
   })
 })

@@ -4,6 +4,7 @@ import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { writeJson, type Manifest, type Session } from '../../../typescript/src/index.ts'
+import { operationsIn } from '../api-document.ts'
 import { APPLY_TIMEOUT_MS, parsed } from './manifests.ts'
 import { contextOf, idOf, WORKSHOP_TIMEOUT_MS, type Context, type Io } from '../context.ts'
 import { outcomeOf, textOf } from '../outcome.ts'
@@ -29,17 +30,6 @@ const tool = <Shape extends z.ZodRawShape>(value: Tool<Shape>): Tool<Shape> => v
 
 const pipeline = z.string().describe('Name or id of a pipeline')
 const manifest = z.string().describe('A manifest in YAML, with sources of SmartModules as {language: typescript, code: …}')
-
-async function operations(url: string, wanted: string | undefined): Promise<unknown> {
-  const document = z
-    .object({ paths: z.record(z.string(), z.record(z.string(), z.looseObject({ operationId: z.string(), summary: z.string() }))) })
-    .parse(await (await fetch(new URL('/openapi.json', url))).json())
-  const all = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, ...operation })),
-  )
-  if (wanted === undefined) return all.map(({ method, path, operationId, summary }) => `${operationId}: ${method} ${path}: ${summary}`)
-  return all.find(({ operationId }) => operationId === wanted) ?? { error: `there is no operation ${wanted}` }
-}
 
 const manifestOf = (text: string): Manifest => parsed(text, 'the manifest') as Manifest
 
@@ -134,7 +124,7 @@ const TOOLS = [
     description: 'Operations of the HTTP API: all of them in a line each, or one with its parameters, body and answers.',
     needs: [],
     input: { operation: z.string().optional().describe('An operationId') },
-    run: ({ url }, { operation }) => operations(url, operation),
+    run: async ({ url }, { operation }) => operationsIn(await (await fetch(new URL('/openapi.json', url))).json(), operation),
   }),
   tool({
     name: 'apply',
