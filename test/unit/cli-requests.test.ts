@@ -106,13 +106,17 @@ describe('a command that needs a process of the service', () => {
 })
 
 describe('dps mcp', () => {
-  it('waits for an apply as long as dps apply does, and for other answers 30 seconds', async () => {
+  it('applies with replace, waits for it as long as dps apply does, and for other answers 30 seconds', async () => {
     const scopes = ['pipelines:write', 'streams:write', 'smartmodules:write']
     let end = () => {}
-    const server = createServer((request, response) => {
+    let applied: unknown
+    const server = createServer(async (request, response) => {
       if (request.url === '/v1/auth/token') return void response.end('{"access_token":"t","token_type":"Bearer","expires_in":36000}')
       // What was asked is still answered.
-      if (request.url === '/v1/manifests/apply') end()
+      if (request.url === '/v1/manifests/apply') {
+        applied = JSON.parse(await text(request))
+        end()
+      }
       response.end(JSON.stringify(request.url === '/v1/session' ? { scopes } : { set: 'shop', changes: [], unchanged: 3, hash: 'h' }))
     })
     server.listen(0, '127.0.0.1')
@@ -129,7 +133,7 @@ describe('dps mcp', () => {
       const lines = [
         { id: 1, method: 'initialize', params: version },
         { method: 'notifications/initialized' },
-        { id: 2, method: 'tools/call', params: { name: 'apply', arguments: { manifest: 'set: shop', hash: 'h' } } },
+        { id: 2, method: 'tools/call', params: { name: 'apply', arguments: { manifest: 'set: shop', hash: 'h', replace: ['orders'] } } },
       ]
       end = () => child.stdin.end()
       child.stdin.write(lines.map((line) => `${JSON.stringify({ jsonrpc: '2.0', ...line })}\n`).join(''))
@@ -137,6 +141,7 @@ describe('dps mcp', () => {
       const asked = (await timeouts).trim().split('\n').map(Number)
       expect(asked[0]).toBe(30_000)
       expect(asked.at(-1)).toBe(30 * 60_000)
+      expect(applied).toEqual({ manifest: { set: 'shop' }, hash: 'h', prune: false, replace: ['orders'] })
     } finally {
       server.closeAllConnections()
       server.close()

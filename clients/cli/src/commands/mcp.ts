@@ -31,6 +31,11 @@ const tool = <Shape extends z.ZodRawShape>(value: Tool<Shape>): Tool<Shape> => v
 const pipeline = z.string().describe('Name or id of a pipeline')
 const manifest = z.string().describe('A manifest in YAML, with sources of SmartModules as {language: typescript, code: …}')
 
+const planned = {
+  prune: z.boolean().default(false).describe('Delete members of the set that the manifest no longer names'),
+  replace: z.array(z.string()).default([]).describe('Names of pipelines that may be deleted and made anew, which loses their position'),
+}
+
 const manifestOf = (text: string): Manifest => parsed(text, 'the manifest') as Manifest
 
 const TOOLS = [
@@ -116,8 +121,8 @@ const TOOLS = [
     name: 'plan',
     description: 'What applying a manifest would change, and the plan’s hash; changes nothing.',
     needs: ['pipelines:read', 'streams:read', 'smartmodules:read'],
-    input: { manifest, prune: z.boolean().default(false) },
-    run: ({ dps }, { manifest: text, prune }) => dps.manifests.plan({ manifest: manifestOf(text), prune }),
+    input: { manifest, ...planned },
+    run: ({ dps }, { manifest: text, ...how }) => dps.manifests.plan({ manifest: manifestOf(text), ...how }),
   }),
   tool({
     name: 'docs',
@@ -132,8 +137,8 @@ const TOOLS = [
     needs: ['pipelines:write', 'streams:write', 'smartmodules:write'],
     isWriting: true,
     timeoutMs: APPLY_TIMEOUT_MS,
-    input: { manifest, hash: z.string().describe('Of the plan'), prune: z.boolean().default(false) },
-    run: ({ dps }, { manifest: text, hash, prune }) => dps.manifests.apply({ manifest: manifestOf(text), hash, prune }),
+    input: { manifest, hash: z.string().describe('Of the plan, which had the same prune and replace'), ...planned },
+    run: ({ dps }, { manifest: text, ...how }) => dps.manifests.apply({ manifest: manifestOf(text), ...how }),
   }),
   tool({
     name: 'redrive',
