@@ -12,7 +12,8 @@ export type Noun = {
   get(context: Context, given: string): Promise<object>
   /** What it is, with what it is part of or has; without it, `get` says all there is. */
   describe?(context: Context, given: string): Promise<object>
-  remove?(context: Context, given: string): Promise<unknown>
+  /** Of those that can be deleted. The id is that of `find`, so that all names can be looked up before anything is deleted. */
+  removal?: { find(context: Context, given: string): Promise<string>; remove(context: Context, id: string): Promise<unknown> }
 }
 
 const PAGE = { page_size: 100 }
@@ -109,27 +110,27 @@ export const NOUNS: Record<string, Noun> = {
     columns: columns('name', 'id', 'status', 'created_at'),
     get: async (context, given) => context.dps.streams.get(await idOf(context, 'stream', given)),
     describe: describeStream,
-    remove: async (context, given) => context.dps.streams.delete(await idOf(context, 'stream', given)),
+    removal: { find: (context, given) => idOf(context, 'stream', given), remove: ({ dps }, id) => dps.streams.delete(id) },
   },
   pipelines: {
     list: ({ dps }) => collect(dps.pipelines.all()),
     columns: columns('name', 'id', 'status', 'revision', 'created_at'),
     get: async (context, given) => context.dps.pipelines.get(await idOf(context, 'pipeline', given)),
     describe: describePipeline,
-    remove: async (context, given) => context.dps.pipelines.delete(await idOf(context, 'pipeline', given)),
+    removal: { find: (context, given) => idOf(context, 'pipeline', given), remove: ({ dps }, id) => dps.pipelines.delete(id) },
   },
   smartmodules: {
     list: ({ dps }) => collect(dps.smartmodules.all()),
     columns: columns('name', 'id', 'version', 'description'),
     get: async (context, given) => context.dps.smartmodules.get(await idOf(context, 'smartmodule', given)),
     describe: describeModule,
-    remove: async (context, given) => context.dps.smartmodules.delete(await idOf(context, 'smartmodule', given)),
+    removal: { find: (context, given) => idOf(context, 'smartmodule', given), remove: ({ dps }, id) => dps.smartmodules.delete(id) },
   },
   secrets: {
     list: ({ dps }) => collect(dps.secrets.all()),
     columns: columns('name', 'id', 'updated_at'),
     get: async (context, given) => context.dps.secrets.get(await idOf(context, 'secret', given)),
-    remove: async (context, given) => context.dps.secrets.delete(await idOf(context, 'secret', given)),
+    removal: { find: (context, given) => idOf(context, 'secret', given), remove: ({ dps }, id) => dps.secrets.delete(id) },
   },
   connectors: {
     list: async ({ dps }) => (await dps.connectors.list(PAGE)).connectors,
@@ -140,19 +141,25 @@ export const NOUNS: Record<string, Noun> = {
     list: ({ dps }) => collect(dps.jobs.all()),
     columns: columns('id', 'kind', 'status', 'pipeline_id', 'created_at'),
     get: ({ dps }, given) => dps.jobs.get(given),
-    remove: ({ dps }, given) => dps.jobs.cancel(given),
+    removal: { find: async (_context, given) => given, remove: ({ dps }, id) => dps.jobs.cancel(id) },
   },
   keys: {
     list: ({ dps }) => collect(dps.keys.all()),
     columns: columns('name', 'id', 'scopes', 'created_at'),
     get: keyOf,
-    remove: async (context, given) => context.dps.keys.delete(ID.key.test(given) ? given : (await keyOf(context, given)).id),
+    removal: {
+      find: async (context, given) => (ID.key.test(given) ? given : (await keyOf(context, given)).id),
+      remove: ({ dps }, id) => dps.keys.delete(id),
+    },
   },
   members: {
     list: ({ dps }) => collect(dps.members.all()),
     columns: columns('name', 'email', 'role', 'id', 'created_at'),
     get: memberOf,
-    remove: async (context, given) => context.dps.members.delete(ID.member.test(given) ? given : (await memberOf(context, given)).id),
+    removal: {
+      find: async (context, given) => (ID.member.test(given) ? given : (await memberOf(context, given)).id),
+      remove: ({ dps }, id) => dps.members.delete(id),
+    },
   },
 }
 

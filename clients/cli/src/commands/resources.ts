@@ -15,6 +15,13 @@ async function hinted(context: Context, given: string, error: unknown): Promise<
     : new Misused(`${(error as Misused).message}, but a stream: dps describe stream ${JSON.stringify(given)}`)
 }
 
+/** The ids of what is given, one after the other: where one is not there, nothing is done to the others either. */
+async function inTurn(given: readonly string[], find: (each: string) => Promise<string>): Promise<string[]> {
+  const ids: string[] = []
+  for (const each of given) ids.push(await find(each))
+  return ids
+}
+
 function addAuditCommand(program: Command, io: Io): void {
   program
     .command('audit')
@@ -92,12 +99,13 @@ export function addResourceCommands(program: Command, io: Io): void {
     .argument('<names...>')
     .description('delete things by their names or ids; a job is cancelled')
     .action(async (what: string, given: string[], _options: object, command: Command) => {
-      const [name, { remove }] = nounOf(what)
-      if (!remove) throw new Misused(`${name} can't be deleted`)
+      const [name, { removal }] = nounOf(what)
+      if (!removal) throw new Misused(`${name} can't be deleted`)
       const context = contextOf(io, command)
-      for (const each of given) {
+      const ids = await inTurn(given, (each) => removal.find(context, each))
+      for (const [index, each] of given.entries()) {
         io.signal.throwIfAborted()
-        await remove(context, each)
+        await removal.remove(context, ids[index]!)
         context.out.done({ kind: name, name: each, deleted: true }, `${name}: ${each} is deleted`)
       }
     })
@@ -136,9 +144,10 @@ export function addResourceCommands(program: Command, io: Io): void {
       .description(`${action} pipelines`)
       .action(async (given: string[], _options: object, command: Command) => {
         const context = contextOf(io, command)
-        for (const each of given) {
+        const ids = await inTurn(given, (each) => idOf(context, 'pipeline', each))
+        for (const [index, each] of given.entries()) {
           io.signal.throwIfAborted()
-          const id = await idOf(context, 'pipeline', each)
+          const id = ids[index]!
           const { status } = await context.dps.pipelines[action](id)
           context.out.done({ id, ...(id === each ? {} : { name: each }), status }, `${each} is ${status}`)
         }

@@ -1,0 +1,79 @@
+/** What `dps` does to things by their names, with a service of its own: nothing, where one of the names is wrong. */
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { PassThrough } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { runProgram } from '../../clients/cli/src/program.ts'
+
+const ID = '0'.repeat(26)
+const MODULES = [
+  { id: `sm_${'1'.repeat(26)}`, name: 'shop big-only', version: '1.0.0', description: '', is_builtin: false },
+  { id: `sm_${ID}`, name: 'dps/cel', version: '1.0.0', description: '', is_builtin: true },
+]
+/** Answers by method and path; lists have one thing of the name `wh`. */
+const ANSWERS: Record<string, object> = {
+  'POST /v1/auth/token': { access_token: 't', token_type: 'Bearer', expires_in: 3600 },
+  'GET /v1/secrets': { secrets: [{ id: `sec_${ID}`, name: 'wh' }] },
+  'GET /v1/pipelines': { pipelines: [{ id: `pl_${ID}`, name: 'wh' }] },
+  'GET /v1/smartmodules': { modules: MODULES, pagination: {} },
+}
+
+let server: Server
+/** The requests that change something. */
+let changes: { request: string; body: string }[] = []
+beforeEach(() => void (changes = []))
+beforeAll(async () => {
+  server = createServer(async (request, response) => {
+    const path = new URL(request.url ?? '', 'http://dps').pathname
+    const name = `${request.method} ${path}`
+    const body = await text(request)
+    if (request.method !== 'GET' && path !== '/v1/auth/token') changes.push({ request: name, body })
+    response.end(JSON.stringify(ANSWERS[name] ?? { id: ID, status: 'stopping' }))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+})
+afterAll(() => {
+  server.closeAllConnections()
+  server.close()
+})
+
+async function dps(args: string[], stdin = ''): Promise<{ exit: number; out: string; said: string }> {
+  const input = new PassThrough()
+  input.end(stdin)
+  let [out, said] = ['', '']
+  const exit = await runProgram(args, {
+    env: { DPS_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, DPS_API_KEY: 'k', DPS_API_SECRET: 's' },
+    stdin: input,
+    isTerminal: false,
+    write: (each) => void (out += each),
+    note: (each) => void (said += `${each}\n`),
+    signal: new AbortController().signal,
+  })
+  return { exit, out, said }
+}
+
+describe('several names', () => {
+  it.each([
+    [['delete', 'secret', 'wh', 'nosuch'], 'there is no secret named nosuch'],
+    [['delete', 'pipeline', 'wh', 'nosuch'], 'there is no pipeline named nosuch'],
+    [['stop', 'wh', 'nosuch'], 'there is no pipeline named nosuch'],
+  ])('are looked up before anything is done: dps %j', async (args, message) => {
+    const { exit, said } = await dps(args)
+    expect([exit, said]).toEqual([2, `dps: ${message}\n`])
+    expect(changes).toEqual([])
+  })
+
+  it('are done in their order', async () => {
+    expect((await dps(['delete', 'secret', 'wh', `sec_${'1'.repeat(26)}`])).exit).toBe(0)
+    expect((await dps(['stop', `pl_${'1'.repeat(26)}`, 'wh'])).exit).toBe(0)
+    expect(changes.map(({ request }) => request)).toEqual([
+      `DELETE /v1/secrets/sec_${ID}`,
+      `DELETE /v1/secrets/sec_${'1'.repeat(26)}`,
+      `POST /v1/pipelines/pl_${'1'.repeat(26)}/stop`,
+      `POST /v1/pipelines/pl_${ID}/stop`,
+    ])
+  })
+})
