@@ -55,6 +55,28 @@ async function dps(args: string[], stdin = ''): Promise<{ exit: number; out: str
   return { exit, out, said }
 }
 
+describe('dps secret set', () => {
+  it('makes a secret with its description, connectors and hosts, and changes the description of one that is there', async () => {
+    const args = ['--description', 'the shop', '--connectors', 'table', 'http', '--hosts', '*.example.com']
+    expect((await dps(['secret', 'set', 'new', ...args], 'x\n')).exit).toBe(0)
+    expect((await dps(['secret', 'set', 'wh', '--description', 'the warehouse'], 'y')).exit).toBe(0)
+    expect((await dps(['secret', 'set', 'wh'], 'z')).exit).toBe(0)
+    expect(changes.map(({ request, body }) => [request, JSON.parse(body) as object])).toEqual([
+      ['POST /v1/secrets', { name: 'new', value: 'x', description: 'the shop', connectors: ['table', 'http'], hosts: ['*.example.com'] }],
+      [`PATCH /v1/secrets/sec_${ID}`, { value: 'y', description: 'the warehouse' }],
+      [`PATCH /v1/secrets/sec_${ID}`, { value: 'z' }],
+    ])
+  })
+
+  it('says that connectors and hosts of a secret stay, before it changes the value', async () => {
+    expect(await dps(['secret', 'set', 'wh', '--hosts', 'example.com'], 'x')).toMatchObject({
+      exit: 2,
+      said: expect.stringContaining('stay'),
+    })
+    expect(changes).toEqual([])
+  })
+})
+
 describe('several names', () => {
   it.each([
     [['delete', 'secret', 'wh', 'nosuch'], 'there is no secret named nosuch'],

@@ -19,6 +19,7 @@ import {
 } from '../trials.ts'
 
 type TryOptions = RecordOptions & FormatOptions & { config: string }
+type SecretOptions = { description?: string; connectors?: string[]; hosts?: string[] }
 type DeployOptions = { name?: string; samples?: string; description?: string }
 
 export function addModuleCommands(program: Command, io: Io): void {
@@ -84,12 +85,21 @@ export function addModuleCommands(program: Command, io: Io): void {
   secret
     .command('set <name>')
     .description('create or replace a secret by what comes on standard input')
-    .action(async (name: string, _options: object, command: Command) => {
+    .option('--description <text>', 'what it is for')
+    .option('--connectors <names...>', 'of a new one: the only connectors that may use it')
+    .option('--hosts <hosts...>', 'of a new one: the only hosts that a config with it may name, *.example.com for all below a domain')
+    .action(async (name: string, { description, connectors, hosts }: SecretOptions, command: Command) => {
       const context = contextOf(io, command)
       const value = (await secretFrom(io, `the value of ${name}`)).replace(/\r?\n$/, '')
       if (value === '') throw new Misused('the value is missing: pass it on standard input')
       const known = (await context.dps.secrets.list({ name })).secrets.find((each) => each.name === name)
-      const { id } = known ? await context.dps.secrets.update(known.id, { value }) : await context.dps.secrets.create({ name, value })
+      const change = { value, ...(description === undefined ? {} : { description }) }
+      if (known && (connectors ?? hosts))
+        throw new Misused(`${name} exists, and its connectors and hosts stay: delete it, and set it again`)
+      const limits = { ...(connectors ? { connectors } : {}), ...(hosts ? { hosts } : {}) }
+      const { id } = known
+        ? await context.dps.secrets.update(known.id, change)
+        : await context.dps.secrets.create({ name, ...change, ...limits })
       context.out.done({ id, name }, `the secret ${name} is set`)
     })
 }
