@@ -77,6 +77,16 @@ describe('dps secret set', () => {
   })
 })
 
+describe('dps list', () => {
+  it('has the SmartModules of the service too, unless the own ones are asked for', async () => {
+    const names = async (...args: string[]) =>
+      (JSON.parse((await dps(['list', 'smartmodules', '-o', 'json', ...args])).out) as { name: string }[]).map(({ name }) => name)
+    expect(await names()).toEqual(['shop big-only', 'dps/cel'])
+    expect(await names('--own')).toEqual(['shop big-only'])
+    expect((await dps(['list', 'pipelines', '--own'])).out).toContain('wh')
+  })
+})
+
 describe('several names', () => {
   it.each([
     [['delete', 'secret', 'wh', 'nosuch'], 'there is no secret named nosuch'],

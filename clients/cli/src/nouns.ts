@@ -9,6 +9,8 @@ type Item = Record<string, unknown>
 export type Noun = {
   list(context: Context): Promise<readonly object[]>
   columns: Columns<Item>
+  /** Whether it is the account's own, where lists also have what the service brings. */
+  isOwn?(item: Item): boolean
   get(context: Context, given: string): Promise<object>
   /** What it is, with what it is part of or has; without it, `get` says all there is. */
   describe?(context: Context, given: string): Promise<object>
@@ -122,6 +124,7 @@ export const NOUNS: Record<string, Noun> = {
   smartmodules: {
     list: ({ dps }) => collect(dps.smartmodules.all()),
     columns: columns('name', 'id', 'version', 'description'),
+    isOwn: ({ name }) => !String(name).startsWith('dps/'),
     get: async (context, given) => context.dps.smartmodules.get(await idOf(context, 'smartmodule', given)),
     describe: describeModule,
     removal: { find: (context, given) => idOf(context, 'smartmodule', given), remove: ({ dps }, id) => dps.smartmodules.delete(id) },

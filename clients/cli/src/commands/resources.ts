@@ -57,10 +57,12 @@ export function addResourceCommands(program: Command, io: Io): void {
     .command('list')
     .addArgument(nounArgument())
     .description(`list ${Object.keys(NOUNS).join(', ')}`)
-    .action(async (what: string, _options: object, command: Command) => {
+    .option('--own', 'without the SmartModules that the service brings')
+    .action(async (what: string, { own = false }: { own?: boolean }, command: Command) => {
       const [name, noun] = nounOf(what)
       const context = contextOf(io, command)
-      const items = (await noun.list(context)) as Record<string, unknown>[]
+      const all = (await noun.list(context)) as Record<string, unknown>[]
+      const items = own ? all.filter((item) => noun.isOwn?.(item) ?? true) : all
       context.out.many(items, noun.columns, `there are no ${name}`)
     })
   program
