@@ -111,6 +111,35 @@ describe('what was done', () => {
   })
 })
 
+describe('one thing', () => {
+  it('has its members below each other, long ones as YAML, and its id once', () => {
+    let shown = ''
+    const out = createOutput(
+      'table',
+      (each) => (shown += each),
+      () => {},
+    )
+    const source = { connector: 'stream', config: { stream_id: 'st_1', start: 'earliest', note: 'a long one\u001b[2J with a control' } }
+    out.one({ id: 'pl_1', pipeline_id: 'pl_1', stream_id: 'st_1', source, sink: { stream_id: 'st_2' }, steps: [], reason: null })
+    expect(shown).toBe(
+      [
+        'id         pl_1',
+        'stream_id  st_1',
+        'source',
+        '  connector: stream',
+        '  config:',
+        '    stream_id: st_1',
+        '    start: earliest',
+        '    note: "a long one\\e[2J with a control"',
+        'sink       {"stream_id":"st_2"}',
+        'steps      []',
+        'reason     -',
+        '',
+      ].join('\n'),
+    )
+  })
+})
+
 describe('JSON for programs', () => {
   it.each(['json', 'ndjson'] as const)('can be shown on a terminal too: %s', (format) => {
     let text = ''

@@ -17,6 +17,13 @@ const ANSWERS: Record<string, object> = {
   'POST /v1/auth/token': { access_token: 't', token_type: 'Bearer', expires_in: 3600 },
   'GET /v1/secrets': { secrets: [{ id: `sec_${ID}`, name: 'wh' }] },
   'GET /v1/pipelines': { pipelines: [{ id: `pl_${ID}`, name: 'wh' }] },
+  'GET /v1/keys': {
+    keys: [
+      { id: `key_${ID}`, name: 'all', scopes: Array.from({ length: 24 }, (_, n) => `scope:${n}`), created_at: '' },
+      { id: `key_${ID}`, name: 'few', scopes: ['streams:read', 'pipelines:read'], created_at: '' },
+    ],
+    pagination: {},
+  },
   'GET /v1/smartmodules': { modules: MODULES, pagination: {} },
 }
 
@@ -84,6 +91,11 @@ describe('dps list', () => {
     expect(await names()).toEqual(['shop big-only', 'dps/cel'])
     expect(await names('--own')).toEqual(['shop big-only'])
     expect((await dps(['list', 'pipelines', '--own'])).out).toContain('wh')
+  })
+
+  it('counts the scopes of a key that has many', async () => {
+    const { out } = await dps(['list', 'keys'])
+    expect(out.split('\n').map((line) => line.split(/ {2,}/)[2])).toEqual(['SCOPES', '24 scopes', 'streams:read,pipelines:read', undefined])
   })
 })
 

@@ -18,6 +18,9 @@ export type Noun = {
   removal?: { find(context: Context, given: string): Promise<string>; remove(context: Context, id: string): Promise<unknown> }
 }
 
+/** A key with more has a column that is wider than a terminal; `dps get key` shows them. */
+const SCOPES_SHOWN = 3
+
 const PAGE = { page_size: 100 }
 const column = (name: string) => (item: Item) => item[name]
 /** Columns that show these members. */
@@ -148,7 +151,11 @@ export const NOUNS: Record<string, Noun> = {
   },
   keys: {
     list: ({ dps }) => collect(dps.keys.all()),
-    columns: columns('name', 'id', 'scopes', 'created_at'),
+    columns: {
+      ...columns('name', 'id'),
+      scopes: ({ scopes }) => (Array.isArray(scopes) && scopes.length > SCOPES_SHOWN ? `${scopes.length} scopes` : String(scopes)),
+      ...columns('created_at'),
+    },
     get: keyOf,
     removal: {
       find: async (context, given) => (ID.key.test(given) ? given : (await keyOf(context, given)).id),

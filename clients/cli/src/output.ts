@@ -89,6 +89,30 @@ function table(rows: string[][]): string {
     .join('\n')
 }
 
+/** A cell that is longer is shown as YAML below its name, if it has parts. */
+const CELL_MAX = 60
+
+/** The members of one thing below each other. Its id is shown once, where the service names it `job_id` too. */
+function membersOf(value: object): string {
+  const members = Object.entries(value)
+  const id = (value as { id?: unknown }).id
+  const once = members.filter(([name, each]) => !(name.endsWith('_id') && each === id))
+  const width = once.reduce((most, [name]) => Math.max(most, name.length), 0)
+  return once
+    .map(([name, each]) => {
+      const text = cell(each)
+      if (typeof each !== 'object' || text.length <= CELL_MAX) return `${name.padEnd(width)}  ${text}`.trimEnd()
+      return [
+        name,
+        ...toYaml(each)
+          .trimEnd()
+          .split('\n')
+          .map((line) => `  ${plain(line)}`),
+      ].join('\n')
+    })
+    .join('\n')
+}
+
 export function createOutput(format: Format, write: (text: string) => void, note: (text: string) => void): Output {
   const line = (text: string) => write(`${text}\n`)
   function next<T extends object>(item: T, text: (item: T) => string): void {
@@ -102,7 +126,7 @@ export function createOutput(format: Format, write: (text: string) => void, note
       if (format === 'json') line(safe(writeJson(value, 2)))
       else if (format === 'yaml') write(toYaml(value))
       else if (format === 'ndjson') line(safe(writeJson(value)))
-      else line(table(Object.entries(value).map(([name, each]) => [name, cell(each)])))
+      else line(membersOf(value))
     },
     many(items, columns, none) {
       if (format === 'json') line(safe(writeJson(items, 2)))
