@@ -36,7 +36,7 @@ function lineAtFault(bytes: Buffer): number {
   }
 }
 
-/** Makes UTF-8 of UTF-16 with its byte order mark, as Windows writes it; without bytes, at its end. Throws Misused for what is none. */
+/** Makes UTF-8 of UTF-16, as Windows writes it; without bytes, at its end. Throws Misused for what is none. */
 function fromUtf16(): (bytes?: Buffer) => Buffer {
   const decoder = new TextDecoder('utf-16le', { fatal: true })
   return (bytes) => {
@@ -49,8 +49,8 @@ function fromUtf16(): (bytes?: Buffer) => Buffer {
 }
 
 /**
- * The input as UTF-8, cut between characters. Throws Misused naming the line that is not UTF-8: what decodes it would put other characters in the
- * place of those that it can't read.
+ * The input as UTF-8, cut between characters. Throws Misused naming the line that is not UTF-8: what decodes it would put other characters
+ * in the place of those that it can't read.
  */
 async function* inUtf8(input: AsyncIterable<Buffer | string>): AsyncGenerator<Buffer, void, void> {
   let rest: Buffer = Buffer.alloc(0)
