@@ -146,6 +146,30 @@ describe('the TypeScript client', () => {
     expect(await proxy.client.account.get()).toEqual({ name: 'Shop' })
   })
 
+  it('follows no redirect, behind which a write would be a read', async () => {
+    for (const status of [301, 302, 307]) {
+      const moved = await serve([
+        { status, headers: { location: '/v1/elsewhere' }, body: '' },
+        { status: 200, body: '{"streams":[]}' },
+      ])
+      const expected = {
+        code: 'unexpected_answer',
+        status,
+        message: `not the service's answer (${status}, which leads to /v1/elsewhere)`,
+      }
+      await expect(moved.client.streams.create({ name: 'a', schema: {} })).rejects.toMatchObject(expected)
+      expect(moved.seen.map(({ method, url }) => `${method} ${url}`)).toEqual(['POST /v1/streams'])
+      const written = await serve([{ status, headers: { location: '/v1/elsewhere' } }])
+      await expect(written.client.streams.write('st_1', [{}])).rejects.toMatchObject({ code: 'unexpected_answer', status, records: 0 })
+      const tailed = await serve([{ status, headers: { location: '/v1/elsewhere' } }])
+      await expect(tailed.client.streams.tail('st_1').next()).rejects.toMatchObject(expected)
+    }
+    // As a browser's fetch shows it.
+    const fetch = () => Promise.resolve(Response.error())
+    const hidden = createClient({ url: 'http://a.example', apiKey: 'k', apiSecret: 's', fetch })
+    await expect(hidden.account.get()).rejects.toMatchObject({ status: 0, message: "not the service's answer (a redirect)" })
+  })
+
   it('gives up on a service that does not answer in time, and when its caller does', async () => {
     const server = createServer(() => {})
     server.listen(0, '127.0.0.1')

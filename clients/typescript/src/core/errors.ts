@@ -13,6 +13,14 @@ function waitOf(header: string | null): number | undefined {
   return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), WAIT_MAX_MS)
 }
 
+/** What an answer of another server is, in a few words. */
+function shortOf(status: number, headers: Headers): string {
+  if (status === 0) return 'a redirect'
+  const place = headers.get('location')
+  if (status >= 300 && status < 400 && place) return `${status}, which leads to ${place}`
+  return `${status} ${headers.get('content-type')?.replace(/;.*/s, '') ?? ''}`.trim()
+}
+
 /** The service refused the request, or failed. */
 export class ApiError extends Error {
   /** Such as `not_found` or `invalid_request`; `unexpected_answer` where it was not the service that answered. */
@@ -26,8 +34,7 @@ export class ApiError extends Error {
 
   constructor(status: number, body: unknown, headers: Headers) {
     const error = (typeof body === 'object' && body !== null ? (body as { error?: Partial<ApiError> }).error : undefined) ?? {}
-    const type = headers.get('content-type')?.replace(/;.*/s, '') ?? ''
-    super(typeof error.message === 'string' ? error.message : `not the service's answer (${`${status} ${type}`.trim()})`)
+    super(typeof error.message === 'string' ? error.message : `not the service's answer (${shortOf(status, headers)})`)
     this.name = 'ApiError'
     this.status = status
     this.code = typeof error.code === 'string' ? error.code : 'unexpected_answer'

@@ -71,6 +71,9 @@ function baseOf(url: string): string {
   return `${url.replace(/\/+$/, '')}/v1`
 }
 
+/** The service redirects no request, and one that followed would become a GET: where a browser hides a redirect, its status is 0. */
+const isSuccess = (status: number): boolean => status >= 200 && status < 300
+
 const both = (a: AbortSignal | undefined, b: AbortSignal | undefined): AbortSignal | undefined =>
   a && b ? AbortSignal.any([a, b]) : (a ?? b)
 
@@ -95,7 +98,7 @@ export function createTransport({ url, apiKey, apiSecret, retriesMax = 8, timeou
     let headers: Headers
     let text: string
     try {
-      const answer = await send(target, { ...init, signal: both(late, signal) ?? late })
+      const answer = await send(target, { ...init, redirect: 'manual', signal: both(late, signal) ?? late })
       ;[status, headers, text] = [answer.status, answer.headers, await answer.text()]
     } catch (error) {
       if (signal?.aborted) throw error
@@ -107,7 +110,7 @@ export function createTransport({ url, apiKey, apiSecret, retriesMax = 8, timeou
     } catch {
       throw new ApiError(status, undefined, headers)
     }
-    if (status >= 400) throw new ApiError(status, body, headers)
+    if (!isSuccess(status)) throw new ApiError(status, body, headers)
     return body as T
   }
 
@@ -177,11 +180,10 @@ export function createTransport({ url, apiKey, apiSecret, retriesMax = 8, timeou
     },
     open: (path, query, headers, signal) =>
       authorised(signal, async (authorization) => {
-        const answer = await send(base + withQuery(path, query), { headers: { ...headers, authorization }, signal }).catch(
-          (error: unknown) => {
-            throw signal.aborted ? error : unreachable(error)
-          },
-        )
+        const init: RequestInit = { headers: { ...headers, authorization }, redirect: 'manual', signal }
+        const answer = await send(base + withQuery(path, query), init).catch((error: unknown) => {
+          throw signal.aborted ? error : unreachable(error)
+        })
         if (answer.status === 200 && answer.headers.get('content-type')?.startsWith('text/event-stream')) return answer
         throw new ApiError(answer.status, safely(await answer.text(), parse), answer.headers)
       }).catch((error: unknown) => {
