@@ -119,6 +119,41 @@ said("api.example.com")`
     }
   })
 
+  it('goes on waiting for its own attempt, however often it is still in progress, but not for ever', async (context) => {
+    const script = `
+from unittest import mock
+import httpx
+from dps_client import ApiError, Client, ConnectionFailed
+busy = httpx.Response(409, headers={"retry-after": "1"}, json={"error": {"code": "conflict", "message": "in progress"}})
+def asked(*answers):
+    "What comes of a creation, and the seconds that it waited; the last answer is given again and again."
+    now = [0.0]
+    left = list(answers)
+    def answer(request):
+        if request.url.path.endswith("/auth/token"):
+            return httpx.Response(200, json={"access_token": "t", "expires_in": 10**6})
+        each = left.pop(0) if len(left) > 1 else left[0]
+        if isinstance(each, Exception):
+            raise each
+        return each
+    def sleep(seconds):
+        now[0] += seconds
+    with mock.patch("time.sleep", sleep), mock.patch("time.monotonic", lambda: now[0]), Client("http://a.example", "k", "s") as dps:
+        dps._transport._http = httpx.Client(transport=httpx.MockTransport(answer))
+        try:
+            return dps.streams.create({"name": "a", "schema": {}}), round(now[0])
+        except (ApiError, ConnectionFailed) as error:
+            return type(error).__name__, getattr(error, "code", ""), round(now[0])
+print(asked(httpx.ReadTimeout("late"), *[busy] * 80, httpx.Response(201, json={"id": "st_1"})))
+print(asked(httpx.ReadTimeout("late"), busy))
+print(asked(busy))`
+    expect((await printed(context, script)).trim().split('\n')).toEqual([
+      "({'id': 'st_1'}, 80)",
+      "('ConnectionFailed', '', 120)",
+      "('ApiError', 'conflict', 120)",
+    ])
+  })
+
   it('waits ten seconds at most, however often it has failed', async (context) => {
     const out = await printed(context, 'from dps_client._transport import backoff\nprint(backoff(0), backoff(1024), backoff(10**6))')
     const [first, ...later] = out.trim().split(' ').map(Number)

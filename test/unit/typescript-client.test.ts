@@ -99,6 +99,25 @@ describe('the TypeScript client', () => {
     expect(new Set(seen.map(({ key }) => key)).size).toBe(1)
   })
 
+  it('goes on waiting for its own attempt, however often it is still in progress, but not for ever', async () => {
+    const isBusy = refusal(409, 'conflict', { 'retry-after': '0' })
+    const slow = await serve(['reset', ...Array.from({ length: 20 }, () => isBusy), { status: 201, body: '{"id":"st_1"}' }])
+    expect(await slow.client.streams.create({ name: 'a', schema: {} })).toEqual({ id: 'st_1' })
+    expect(slow.seen).toHaveLength(22)
+    vi.useFakeTimers({ toFake: ['Date'] })
+    try {
+      const passes = () => (vi.setSystemTime(Date.now() + 30_000), isBusy)
+      const lost = await serve(['reset', passes])
+      // What is not known is whether it was done, which is no conflict.
+      await expect(lost.client.streams.create({ name: 'a', schema: {} })).rejects.toThrow(ConnectionError)
+      expect(lost.seen).toHaveLength(6)
+      const others = await serve([passes])
+      await expect(others.client.streams.create({ name: 'a', schema: {} })).rejects.toMatchObject({ code: 'conflict' })
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
   it('sends no key where the answer holds a secret, and none where the operation knows no keys', async () => {
     const { client, seen } = await serve([{ status: 201 }])
     await client.keys.create({ name: 'k', scopes: [] })

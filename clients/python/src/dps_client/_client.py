@@ -14,6 +14,8 @@ from ._writing import RECORDS_MAX, Written, write_records
 DATA_PAGE = 1000
 # 15 to 30 seconds where the service can't be reached: longer than a control plane takes to start.
 RETRIES_MAX = 8
+# Longer than any operation takes but `manifests.apply`.
+TIMEOUT = 120.0
 ENDED = ("finished", "failed", "cancelled")
 
 
@@ -67,7 +69,7 @@ class Client(resources.Resources):
     jobs: Jobs
     streams: Streams
 
-    def __init__(self, url: str, api_key: str, api_secret: str, *, retries_max: int = RETRIES_MAX, timeout: float = 30.0) -> None:
+    def __init__(self, url: str, api_key: str, api_secret: str, *, retries_max: int = RETRIES_MAX, timeout: float = TIMEOUT) -> None:
         self._transport = Transport(url, api_key, api_secret, retries_max, timeout)
         super().__init__(self._transport)
         # With what takes several requests.

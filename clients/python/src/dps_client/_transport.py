@@ -26,6 +26,9 @@ RETRY_MAX = 10.0
 DOUBLINGS = 10
 TOKEN_EARLY = 60.0
 SILENT_MAX = 60.0
+CONNECT_MAX = 30.0
+# How long a request waits for an earlier attempt of its own: the service takes about 90 seconds at most for the slowest, a deployment.
+IN_PROGRESS_MAX = 120.0
 
 
 class _NotSent(Exception):
@@ -66,7 +69,7 @@ class Transport:
         self.retries_max = retries_max
         self._credentials = {"api_key": api_key, "api_secret": api_secret}
         self._timeout = timeout
-        self._http = httpx.Client(timeout=timeout)
+        self._http = httpx.Client(timeout=httpx.Timeout(timeout, connect=min(timeout, CONNECT_MAX)))
         self._lock = threading.Lock()
         self._token: tuple[str, float] | None = None
 
@@ -80,7 +83,7 @@ class Transport:
             raise self._failed(error, self._timeout) from error
 
     def _failed(self, error: httpx.TransportError, seconds: float) -> ConnectionFailed:
-        if isinstance(error, httpx.TimeoutException):
+        if isinstance(error, httpx.TimeoutException) and not isinstance(error, httpx.ConnectTimeout):
             return ConnectionFailed(f"no answer within {seconds:g} s")
         return ConnectionFailed(f"can't reach {self.base}: {error}")
 
@@ -143,29 +146,38 @@ class Transport:
             return self._send(method, path, params=given, headers=own, content=content)
 
         tried = 0
+        waits_until: float | None = None
+        # Why an earlier attempt got no answer.
+        lost: BaseException | None = None
         while True:
             try:
                 return self.authorised(attempt)
             except (_NotSent, ApiError, ConnectionFailed) as thrown:
                 error = thrown.__cause__ if isinstance(thrown, _NotSent) else thrown
                 assert error is not None
+                if is_idempotent and isinstance(error, ApiError) and error.status == 409 and error.retry_after is not None:
+                    # The attempt before this one is still being worked on.
+                    waits_until = waits_until or time.monotonic() + IN_PROGRESS_MAX
+                    if time.monotonic() >= waits_until:
+                        raise lost or error from None
+                    time.sleep(error.retry_after)
+                    continue
                 is_safe = isinstance(thrown, _NotSent) or method == "GET" or is_idempotent
-                wait = self._wait(error, tried, is_safe, is_idempotent)
+                wait = self._wait(error, tried, is_safe)
                 if wait is None or tried >= self.retries_max:
                     raise error from None
+                if isinstance(error, ConnectionFailed):
+                    lost = error
                 time.sleep(wait)
                 tried += 1
 
     @staticmethod
-    def _wait(error: BaseException, tried: int, is_safe: bool, has_key: bool) -> float | None:
+    def _wait(error: BaseException, tried: int, is_safe: bool) -> float | None:
         """Seconds to wait before another attempt; None where there is to be none."""
         if isinstance(error, ConnectionFailed):
             return backoff(tried) if is_safe else None
         if not isinstance(error, ApiError):
             return None
-        if error.status == 409:
-            # The attempt before this one is still being worked on.
-            return error.retry_after if has_key else None
         if error.status == 429 or (is_safe and error.status in (502, 503, 504)):
             return error.retry_after if error.retry_after is not None else backoff(tried)
         return None

@@ -14,7 +14,7 @@ export type ClientOptions = {
   apiSecret: string
   /** Attempts after the first one (default: 8, which is 15 to 30 seconds where the service can't be reached). */
   retriesMax?: number
-  /** Time limit of one attempt, in milliseconds (default: 30,000). */
+  /** Time limit of one attempt, in milliseconds (default: 120,000, longer than any operation takes but `manifests.apply`). */
   timeoutMs?: number
   /**
    * Numbers of answers and records keep the form they were written in: 12.50 is an ExactNumber, not 12.5. For programs that pass records on
@@ -51,6 +51,8 @@ export type Transport = {
 
 const RETRY_MS = 200
 const RETRY_MAX_MS = 10_000
+/** How long a request waits for an earlier attempt of its own: the service takes about 90 seconds at most for the slowest, a deployment. */
+const IN_PROGRESS_MAX_MS = 120_000
 
 /** With jitter, so that clients which were refused together do not come back together. */
 export const backoff = (attempt: number): number => Math.min(RETRY_MS * 2 ** attempt, RETRY_MAX_MS) * (0.5 + Math.random() / 2)
@@ -77,7 +79,7 @@ const isSuccess = (status: number): boolean => status >= 200 && status < 300
 const both = (a: AbortSignal | undefined, b: AbortSignal | undefined): AbortSignal | undefined =>
   a && b ? AbortSignal.any([a, b]) : (a ?? b)
 
-export function createTransport({ url, apiKey, apiSecret, retriesMax = 8, timeoutMs = 30_000, ...options }: ClientOptions): Transport {
+export function createTransport({ url, apiKey, apiSecret, retriesMax = 8, timeoutMs = 120_000, ...options }: ClientOptions): Transport {
   const base = baseOf(url)
   const unreachable = (error: unknown) => new ConnectionError(`can't reach ${base}: ${reasonOf(error)}`, error)
   const send = options.fetch ?? globalThis.fetch
@@ -116,25 +118,36 @@ export function createTransport({ url, apiKey, apiSecret, retriesMax = 8, timeou
 
   /** `isSafe`: it may be sent again even if it may have been done. */
   async function withRetries<T>(isSafe: boolean, hasKey: boolean, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
-    for (let tried = 0; ; tried++) {
+    let tried = 0
+    let waitsUntil: number | undefined
+    /** Why an earlier attempt got no answer. */
+    let lost: unknown
+    for (;;) {
       try {
         return await work()
       } catch (thrown) {
         const error: unknown = thrown instanceof NotSent ? thrown.cause : thrown
-        const wait = retryAfter(error, thrown instanceof NotSent || isSafe, hasKey)
+        if (hasKey && error instanceof ApiError && error.status === 409 && error.retryAfterMs !== undefined) {
+          // The attempt before this one is still being worked on.
+          waitsUntil ??= Date.now() + IN_PROGRESS_MAX_MS
+          if (Date.now() >= waitsUntil) throw lost ?? error
+          await pause(error.retryAfterMs, signal)
+          continue
+        }
+        const wait = retryAfter(error, thrown instanceof NotSent || isSafe)
         if (wait === undefined || tried >= retriesMax) throw error
+        if (error instanceof ConnectionError) lost = error
         await pause(wait ?? backoff(tried), signal)
+        tried++
       }
     }
   }
 
   /** Milliseconds to wait before another attempt, null where the service does not say; undefined where there is to be none. */
-  function retryAfter(error: unknown, isSafe: boolean, hasKey: boolean): number | null | undefined {
+  function retryAfter(error: unknown, isSafe: boolean): number | null | undefined {
     if (error instanceof ConnectionError) return isSafe ? null : undefined
     if (!(error instanceof ApiError)) return undefined
     const { status, retryAfterMs } = error
-    // The attempt before this one is still being worked on.
-    if (status === 409) return hasKey ? retryAfterMs : undefined
     if (status === 429 || (isSafe && [502, 503, 504].includes(status))) return retryAfterMs ?? null
     return undefined
   }
