@@ -20,6 +20,38 @@ async function printed(context: TestContext, script: string, ...args: string[]):
   return stdout
 }
 
+/** `outcome(call, answers)`: what a call comes to, the keys that were sent, and for how many seconds it waited. The last answer is repeated. */
+const SERVED = `
+from unittest import mock
+import httpx
+from dps_client import ApiError, Client, ConnectionFailed, WriteError
+def outcome(call, *answers):
+    now, keys, left = [0.0], [], list(answers)
+    def answer(request):
+        if request.url.path.endswith("/auth/token"):
+            return httpx.Response(200, json={"access_token": "t", "expires_in": 10**6})
+        keys.append(request.headers.get("idempotency-key"))
+        each = left.pop(0) if len(left) > 1 else left[0]
+        if isinstance(each, Exception):
+            raise each
+        return each()
+    def sleep(seconds):
+        now[0] += seconds
+    with mock.patch("time.sleep", sleep), mock.patch("time.monotonic", lambda: now[0]), Client("http://a.example", "k", "s") as dps:
+        dps._transport._http = httpx.Client(transport=httpx.MockTransport(answer))
+        try:
+            said = call(dps)
+        except (ApiError, ConnectionFailed, WriteError) as error:
+            said = type(error).__name__, getattr(error, "code", "")
+    return said, keys, round(now[0])
+def reply(status, text, **headers):
+    "JSON, as a stream: a body of no length."
+    given = {"content-type": "application/json", **{name.replace("_", "-"): value for name, value in headers.items()}}
+    return lambda: httpx.Response(status, headers=given, stream=httpx.ByteStream(text if isinstance(text, bytes) else text.encode()))
+def create(dps):
+    return dps.streams.create({"name": "a", "schema": {}})["id"]
+`
+
 describe('the Python client', () => {
   it('reads events whole, however they are cut and whatever separators their texts have', async (context) => {
     const text = 'a\u2028b\u2029c\u0085d\u000be 漢字'
@@ -120,38 +152,38 @@ said("api.example.com")`
   })
 
   it('goes on waiting for its own attempt, however often it is still in progress, but not for ever', async (context) => {
-    const script = `
-from unittest import mock
-import httpx
-from dps_client import ApiError, Client, ConnectionFailed
-busy = httpx.Response(409, headers={"retry-after": "1"}, json={"error": {"code": "conflict", "message": "in progress"}})
-def asked(*answers):
-    "What comes of a creation, and the seconds that it waited; the last answer is given again and again."
-    now = [0.0]
-    left = list(answers)
-    def answer(request):
-        if request.url.path.endswith("/auth/token"):
-            return httpx.Response(200, json={"access_token": "t", "expires_in": 10**6})
-        each = left.pop(0) if len(left) > 1 else left[0]
-        if isinstance(each, Exception):
-            raise each
-        return each
-    def sleep(seconds):
-        now[0] += seconds
-    with mock.patch("time.sleep", sleep), mock.patch("time.monotonic", lambda: now[0]), Client("http://a.example", "k", "s") as dps:
-        dps._transport._http = httpx.Client(transport=httpx.MockTransport(answer))
-        try:
-            return dps.streams.create({"name": "a", "schema": {}}), round(now[0])
-        except (ApiError, ConnectionFailed) as error:
-            return type(error).__name__, getattr(error, "code", ""), round(now[0])
-print(asked(httpx.ReadTimeout("late"), *[busy] * 80, httpx.Response(201, json={"id": "st_1"})))
-print(asked(httpx.ReadTimeout("late"), busy))
-print(asked(busy))`
-    expect((await printed(context, script)).trim().split('\n')).toEqual([
-      "({'id': 'st_1'}, 80)",
-      "('ConnectionFailed', '', 120)",
-      "('ApiError', 'conflict', 120)",
-    ])
+    const script = `${SERVED}
+busy = reply(409, '{"error": {"code": "conflict", "message": "in progress"}}', retry_after="1")
+lost = httpx.ReadTimeout("late")
+for answers in ([lost, *[busy] * 80, reply(201, '{"id": "st_1"}')], [lost, busy], [busy]):
+    said, keys, seconds = outcome(create, *answers)
+    assert len(set(keys)) == 1
+    print(said, seconds)`
+    const [done, unknown, conflict] = (await printed(context, script)).trim().split('\n')
+    expect(done).toBe('st_1 80')
+    expect(unknown).toBe("('ConnectionFailed', '') 120")
+    expect(conflict).toBe("('ApiError', 'conflict') 120")
+  })
+
+  it('asks again for an answer that ended early or can’t be decoded, under the same key', async (context) => {
+    const script = `${SERVED}
+import gzip
+whole = '{"id": "st_1", "records": 1}'
+for cut in (reply(201, whole[:12]), reply(201, ""), reply(201, gzip.compress(whole.encode())[:-12], content_encoding="gzip"),
+            reply(201, "no gzip", content_encoding="gzip")):
+    said, keys, _ = outcome(create, cut, cut, reply(201, whole))
+    assert said == "st_1" and len(keys) == 3 and len(set(keys)) == 1, (said, keys)
+    assert outcome(lambda dps: dps.streams.write("st_1", [{}]).records, cut, reply(201, whole))[0] == 1
+    assert outcome(lambda dps: dps.streams.get("st_1")["id"], cut, reply(200, whole))[0] == "st_1"
+    # It is not known whether they were written.
+    assert outcome(lambda dps: dps.streams.write("st_1", [{}]), cut)[0] == ("WriteError", "unreachable")
+    said, keys, _ = outcome(lambda dps: dps.pipelines.start("pl_1"), cut)
+    assert said == ("ConnectionFailed", "") and len(keys) == 1, (said, keys)
+    said, keys, _ = outcome(lambda dps: next(dps.streams.tail("st_1")), cut)
+    assert said == ("ConnectionFailed", ""), said
+assert outcome(lambda dps: dps.keys.delete("key_1"), lambda: httpx.Response(204))[0] is None
+print("done")`
+    expect((await printed(context, script)).trim()).toBe('done')
   })
 
   it('waits ten seconds at most, however often it has failed', async (context) => {

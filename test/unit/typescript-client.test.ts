@@ -165,6 +165,28 @@ describe('the TypeScript client', () => {
     expect(await proxy.client.account.get()).toEqual({ name: 'Shop' })
   })
 
+  it('asks again for an answer that ended early, under the same key', async () => {
+    const headers = { 'content-type': 'application/json; charset=utf-8' }
+    for (const body of ['{"records":1,"part', '']) {
+      const cut: Answer = { status: 201, headers, body }
+      const { client, seen } = await serve([cut, cut, { status: 201, headers, body: '{"records":1,"partitions":[]}' }])
+      expect(await client.streams.write('st_1', [{ n: 1 }])).toEqual({ records: 1, requests: 1 })
+      expect(seen).toHaveLength(3)
+      expect(new Set(seen.map(({ key }) => key)).size).toBe(1)
+      const read = await serve([
+        { ...cut, status: 200 },
+        { status: 200, headers, body: '{"id":"st_1"}' },
+      ])
+      expect(await read.client.streams.get('st_1')).toEqual({ id: 'st_1' })
+      const other = await serve([cut])
+      await expect(other.client.pipelines.start('pl_1')).rejects.toThrow(/^can't reach .*: the answer ended early$/)
+      expect(other.seen).toHaveLength(1)
+      const away = await serve([cut], { retriesMax: 1 })
+      // It is not known whether they were written.
+      await expect(away.client.streams.write('st_1', [{}])).rejects.toMatchObject({ code: 'unreachable', records: 0 })
+    }
+  })
+
   it('follows no redirect, behind which a write would be a read', async () => {
     for (const status of [301, 302, 307]) {
       const moved = await serve([

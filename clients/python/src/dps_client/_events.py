@@ -53,7 +53,7 @@ def listen(transport: Transport, path: str, query: Mapping[str, Any], last_event
             if not is_opened and failures >= transport.retries_max:
                 raise
             wait = error.retry_after
-        except (ConnectionFailed, httpx.TransportError) as error:
+        except (ConnectionFailed, httpx.RequestError) as error:
             if not is_opened and failures >= transport.retries_max:
                 raise ConnectionFailed(str(error)) from error
         time.sleep(wait if wait is not None else backoff(failures))

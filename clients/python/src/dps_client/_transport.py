@@ -53,8 +53,11 @@ def _parsed(answer: httpx.Response) -> Any:
     try:
         body = loads(text) if text else None
     except ValueError:
-        raise ApiError(answer.status_code, None, answer.headers) from None
-    if answer.status_code >= 300:
+        body = None
+    if body is None and answer.is_success and answer.headers.get("content-type", "").startswith("application/json"):
+        # An answer without a length may end anywhere, and is then as good as none.
+        raise httpx.RemoteProtocolError("the answer ended early")
+    if answer.status_code >= 300 or (body is None and text):
         raise ApiError(answer.status_code, body, answer.headers)
     return body
 
@@ -79,10 +82,10 @@ class Transport:
     def _send(self, method: str, path: str, **more: Any) -> Any:
         try:
             return _parsed(self._http.request(method, f"{self.base}{path}", **more))
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             raise self._failed(error, self._timeout) from error
 
-    def _failed(self, error: httpx.TransportError, seconds: float) -> ConnectionFailed:
+    def _failed(self, error: httpx.RequestError, seconds: float) -> ConnectionFailed:
         if isinstance(error, httpx.TimeoutException) and not isinstance(error, httpx.ConnectTimeout):
             return ConnectionFailed(f"no answer within {seconds:g} s")
         return ConnectionFailed(f"can't reach {self.base}: {error}")
@@ -197,13 +200,15 @@ class Transport:
             )
             try:
                 answer = self._http.send(request, stream=True)
-            except httpx.TransportError as error:
+                if answer.status_code == 200 and answer.headers.get("content-type", "").startswith("text/event-stream"):
+                    return answer
+                try:
+                    answer.read()
+                finally:
+                    answer.close()
+                _parsed(answer)
+            except httpx.RequestError as error:
                 raise self._failed(error, SILENT_MAX) from error
-            if answer.status_code == 200 and answer.headers.get("content-type", "").startswith("text/event-stream"):
-                return answer
-            answer.read()
-            answer.close()
-            _parsed(answer)
             raise ApiError(answer.status_code, None, answer.headers)
 
         try:

@@ -110,8 +110,12 @@ export function createTransport({ url, apiKey, apiSecret, retriesMax = 8, timeou
     try {
       body = text === '' ? undefined : parse(text)
     } catch {
-      throw new ApiError(status, undefined, headers)
+      body = undefined
     }
+    // An answer without a length may end anywhere, and is then as good as none.
+    if (body === undefined && isSuccess(status) && headers.get('content-type')?.startsWith('application/json'))
+      throw unreachable(new Error('the answer ended early'))
+    if (body === undefined && text !== '') throw new ApiError(status, undefined, headers)
     if (!isSuccess(status)) throw new ApiError(status, body, headers)
     return body as T
   }
