@@ -186,6 +186,67 @@ print("done")`
     expect((await printed(context, script)).trim()).toBe('done')
   })
 
+  it('writes what a slow source has said so far, and all that comes before a record that is none', async (context) => {
+    const script = `
+import json, time
+from datetime import date, datetime, timedelta, timezone
+import httpx
+from dps_client import Client, WriteError
+bodies = []
+def answer(request):
+    if request.url.path.endswith("/auth/token"):
+        return httpx.Response(200, json={"access_token": "t", "expires_in": 3600})
+    bodies.append([json.loads(line) for line in request.content.decode().split("\\n")])
+    if {"n": "refused"} in bodies[-1]:
+        return httpx.Response(400, json={"error": {"code": "invalid_request", "message": "no"}})
+    return httpx.Response(201, json={"records": len(bodies[-1]), "partitions": []})
+def slow(*records):
+    "Yields each record once those before it have arrived."
+    for number, record in enumerate(records):
+        until = time.monotonic() + 30
+        while number > sum(map(len, bodies)):
+            assert time.monotonic() < until, "nothing was sent"
+            time.sleep(0.01)
+        yield record
+dps = Client("http://a.example", "k", "s")
+dps._transport._http = httpx.Client(transport=httpx.MockTransport(answer))
+seen = []
+written = dps.streams.write("st_1", slow({"n": 1}, {"n": 2}, {"n": 3}), silence=0.05, on_progress=seen.append)
+assert (written.records, written.requests, seen) == (3, 3, [1, 2, 3]), (written, seen)
+def caught(records, **more):
+    bodies.clear()
+    try:
+        dps.streams.write("st_1", records, **more)
+    except WriteError as error:
+        return error
+    raise AssertionError("it was written")
+error = caught(slow({"n": "refused"}, {"n": 2}, {"n": 3}), silence=0.05)
+assert (error.code, error.records) == ("invalid_request", 0) and len(bodies) == 1, (error, bodies)
+for wrong, said in ((object(), "a object is no value of JSON"), (datetime(2026, 1, 2), "2026-01-02 00:00:00 has no time zone"),
+                    ("\\ud800", "a text has half of a surrogate pair, which is no Unicode")):
+    error = caught(({"n": n if n < 7 else wrong} for n in range(9)), records_max=5)
+    assert error.code == "failed" and error.records == 7 and [len(each) for each in bodies] == [5, 2], (error, bodies)
+    assert error.details == [{"path": "/records/7", "message": said}], error.details
+    assert str(error) == f"/records/7: {said} (7 records were written before)", error
+def broken():
+    yield {"n": 1}
+    raise OSError("the source is broken")
+error = caught(broken(), key_prefix="run")
+assert (str(error), error.details, bodies) == ("the source is broken (1 record was written before)", [], [[{"n": 1}]]), error
+bodies.clear()
+at = datetime(2026, 1, 2, 3, 4, 5, 600, timezone(timedelta(hours=2)))
+dps.streams.write("st_1", [{"at": at, "day": date(2026, 1, 2)}])
+assert bodies == [[{"at": "2026-01-02T03:04:05.000600+02:00", "day": "2026-01-02"}]], bodies
+def pausing():
+    yield {"n": 1}
+    time.sleep(0.3)
+    yield {"n": 2}
+# The same requests each time.
+assert dps.streams.write("st_1", pausing(), silence=0.01, key_prefix="run").requests == 1
+print("done")`
+    expect((await printed(context, script)).trim()).toBe('done')
+  })
+
   it('waits ten seconds at most, however often it has failed', async (context) => {
     const out = await printed(context, 'from dps_client._transport import backoff\nprint(backoff(0), backoff(1024), backoff(10**6))')
     const [first, ...later] = out.trim().split(' ').map(Number)

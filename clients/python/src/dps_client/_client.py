@@ -9,7 +9,7 @@ from typing import Any
 
 from ._generated import resources, types
 from ._transport import Transport
-from ._writing import RECORDS_MAX, Written, write_records
+from ._writing import RECORDS_MAX, SILENCE, Written, write_records
 
 DATA_PAGE = 1000
 # 15 to 30 seconds where the service can't be reached: longer than a control plane takes to start.
@@ -36,14 +36,17 @@ class Streams(resources.Streams):
         records: Iterable[Any],
         *,
         records_max: int = RECORDS_MAX,
+        silence: float = SILENCE,
         key_prefix: str | None = None,
         on_progress: Callable[[int], None] | None = None,
     ) -> Written:
         """Writes records of any number; each request of them is written once, or not at all.
 
-        Writing the same records again with the same `key_prefix` writes none of them twice, within 24 hours.
+        After about `silence` seconds without a new record, those at hand are sent, by another thread: `on_progress` is called there then,
+        and where that fails, the next record or the end raises it. Writing the same records again with the same `key_prefix` and
+        `records_max` writes none of them twice, within 24 hours; with a prefix, silence sends nothing.
         """
-        return write_records(self._transport, stream_id, records, records_max, key_prefix, on_progress)
+        return write_records(self._transport, stream_id, records, records_max, silence, key_prefix, on_progress)
 
 
 class Jobs(resources.Jobs):

@@ -1,10 +1,11 @@
-"""JSON without losing digits: what a float would change is a Decimal, in both directions."""
+"""JSON without losing digits: what a float would change is a Decimal, in both directions. Dates and times become texts (ISO 8601)."""
 
 from __future__ import annotations
 
 import json
 import re
 import uuid
+from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -33,10 +34,17 @@ def loads(text: str) -> Any:
 
 
 def dumps(value: Any) -> str:
-    """Writes JSON, Decimals as numbers with all their digits. Raises ValueError for numbers that are not finite, TypeError for other types."""
+    """Writes JSON, Decimals as numbers with all their digits.
+
+    Raises ValueError for numbers that are not finite, times without a time zone and texts that are no Unicode, TypeError for other types.
+    """
     found: list[str] = []
 
     def written(each: Any) -> str:
+        if isinstance(each, datetime) and each.utcoffset() is None:
+            raise ValueError(f"{each} has no time zone")
+        if isinstance(each, date):
+            return each.isoformat()
         if not isinstance(each, Decimal):
             raise TypeError(f"a {type(each).__name__} is no value of JSON")
         if not each.is_finite():
@@ -45,4 +53,8 @@ def dumps(value: Any) -> str:
         return f"{_MARK}{len(found) - 1}"
 
     text = json.dumps(value, allow_nan=False, ensure_ascii=False, default=written)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("a text has half of a surrogate pair, which is no Unicode") from None
     return _MARKED.sub(lambda match: found[int(match[1])], text) if found else text
