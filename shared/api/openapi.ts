@@ -77,22 +77,25 @@ function parametersOf({ request, isIdempotent, isConditional }: Contract, compon
   ]
 }
 
-const LINES = { type: 'string', description: 'One JSON document per line' }
-
-/** Generators that make one function of an operation can't tell a form from JSON of the same schema: it is named without one. */
-function mediaOf(type: string, schema: Json): Json {
-  if (type === 'application/x-ndjson') return { schema: LINES }
-  return type === 'application/x-www-form-urlencoded' ? {} : { schema }
+const OTHERS: Record<string, string> = {
+  'application/x-ndjson': 'one JSON document per line, with the content type `application/x-ndjson`',
+  'application/x-www-form-urlencoded': 'a form with the same members, with the content type `application/x-www-form-urlencoded`',
 }
 
+/**
+ * Bodies other than JSON are in words: generators that make one function of an operation don't know lines of JSON, can't tell a form from
+ * JSON of the same schema, and make code that does not run of two schemas.
+ */
 function bodyOf(contract: Contract, components: Components): Json | undefined {
-  const { id, request, consumes = ['application/json'], documentedBody } = contract
+  const { id, request, consumes = [], documentedBody } = contract
   const body = documentedBody ?? request.body
   if (!body) return undefined
   const schema = named(`${pascal(id)}Request`, schemaOf(body, 'input', components), components)
+  const others = consumes.flatMap((type) => OTHERS[type] ?? [])
   return {
+    ...(others.length > 0 ? { description: `Or ${others.join(', or ')}.` } : {}),
     required: !body.safeParse(undefined).success,
-    content: Object.fromEntries(consumes.map((type) => [type, mediaOf(type, schema)])),
+    content: { 'application/json': { schema } },
   }
 }
 

@@ -9,7 +9,11 @@ export type Document = {
   components: { schemas: Record<string, Schema>; parameters: Record<string, Parameter> }
 }
 type Parameter = { $ref?: string; name: string; in: 'path' | 'query' | 'header'; required?: boolean; schema: Schema }
-type Operation = { operationId: string; parameters: Parameter[]; requestBody?: { content: Record<string, { schema: Schema }> } }
+type Operation = {
+  operationId: string
+  parameters: Parameter[]
+  requestBody?: { description?: string; content: Record<string, { schema: Schema }> }
+}
 
 export type FuzzRequest = {
   operationId: string
@@ -47,7 +51,11 @@ export function createRequests(document: Document, random: Random, names: Names)
   const parameterOf = (given: Parameter): Parameter => (given.$ref ? document.components.parameters[given.$ref.split('/').at(-1)!]! : given)
 
   function bodyOf(operation: Operation, make: Make): { type: string; body: string | Buffer } | undefined {
-    const content = Object.entries(operation.requestBody?.content ?? {})
+    const { content: documented = {}, description = '' } = operation.requestBody ?? {}
+    const content = Object.entries(documented)
+    // The document names these in words.
+    for (const type of ['application/x-ndjson', 'application/x-www-form-urlencoded'])
+      if (description.includes(type)) content.push([type, { schema: content[0]?.[1].schema ?? {} }])
     if (content.length === 0) return random.next() < 0.05 ? { type: 'application/json', body: JSON.stringify(oddValue(random)) } : undefined
     const [type, { schema }] = random.pick(content)
     if (random.next() < 0.03) return { type, body: random.pick(['', '{', '[1,', '"', 'nul', '\ufeff{}', '{"a":1}{"b":2}']) }

@@ -70,12 +70,7 @@ describe('a foreign generator', () => {
         await writeFile(join(folder, 'config.yml'), 'post_hooks: []\n')
         const place = ['--path', 'openapi.json', '--config', 'config.yml', '--output-path', 'dps_foreign', '--meta', 'none']
         const { stderr } = await run(interpreter, ['-m', 'openapi_python_client', 'generate', ...place], { cwd: folder, timeout: LIMIT_MS })
-        // Lines of JSON, and a form without a schema, are all that it does not know.
-        expect(stderr.match(/WARNING parsing .*/g)?.toSorted()).toEqual([
-          'WARNING parsing POST /auth/token within authentication.',
-          'WARNING parsing POST /ingest/{pipeline} within ingest.',
-          'WARNING parsing POST /streams/{id}/data within streams.',
-        ])
+        expect(stderr).not.toContain('WARNING')
         const { api_key, api_secret } = accounts.enterprise
         const env = { PATH: process.env.PATH, PYTHONPATH: folder, DPS_URL: apiUrl, DPS_API_KEY: api_key, DPS_API_SECRET: api_secret }
         const journey = await run(interpreter, [join(FIXTURES, 'foreign-client-journey.py')], {
