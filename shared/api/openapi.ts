@@ -20,6 +20,27 @@ function withReferences(value: unknown): unknown {
   )
 }
 
+/** What says as much by being left out needs no words. */
+const isEmpty = (value: unknown): boolean =>
+  value === '' || (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
+
+/** Puts the defaults of members into words: openapi-typescript takes a member with a default for one that a request must have. */
+function inWords(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inWords)
+  if (typeof value !== 'object' || value === null) return value
+  const { properties, ...rest } = value as Json
+  const others = Object.fromEntries(Object.entries(rest).map(([name, each]) => [name, name === 'default' ? each : inWords(each)]))
+  if (typeof properties !== 'object' || properties === null) return properties === undefined ? others : { ...others, properties }
+  const members = Object.entries(properties).map(([name, each]) => {
+    const member = inWords(each) as Json
+    if (!Object.hasOwn(member, 'default')) return [name, member]
+    const { default: value, description, ...schema } = member
+    const words = [description, isEmpty(value) ? undefined : `\`${JSON.stringify(value)}\` by default`].filter((part) => part !== undefined)
+    return [name, { ...schema, ...(words.length > 0 ? { description: words.join('; ') } : {}) }]
+  })
+  return { ...others, properties: Object.fromEntries(members) }
+}
+
 /** Response schemas allow unknown members, since later versions may add some. */
 const open = ({ jsonSchema }: { jsonSchema: { additionalProperties?: unknown } }): void => {
   if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
@@ -27,13 +48,8 @@ const open = ({ jsonSchema }: { jsonSchema: { additionalProperties?: unknown } }
 
 /** The JSON Schema of `schema`; its named definitions are added to `components`. Throws an Error when two schemas share a name. */
 function schemaOf(schema: z.ZodType, io: 'input' | 'output', components: Components): Json {
-  const {
-    $schema: _,
-    $defs = {},
-    ...rest
-  } = withReferences(z.toJSONSchema(schema, { io, unrepresentable: 'any', override: io === 'output' ? open : () => {} })) as Json & {
-    $defs?: Json
-  }
+  const found = withReferences(z.toJSONSchema(schema, { io, unrepresentable: 'any', override: io === 'output' ? open : () => {} }))
+  const { $schema: _, $defs = {}, ...rest } = (io === 'input' ? inWords(found) : found) as Json & { $defs?: Json }
   for (const [name, definition] of Object.entries($defs as Record<string, Json>)) {
     const known = components.get(name)
     if (known && JSON.stringify(known) !== JSON.stringify(definition)) throw new Error(`two schemas are named ${name}`)

@@ -36,7 +36,7 @@ export type ApiKey = {
 
 export type ApplyManifestRequest = {
   manifest: Manifest
-  /** Delete members of the set that the manifest no longer names */ prune?: boolean
+  /** Delete members of the set that the manifest no longer names; `false` by default */ prune?: boolean
   /** Pipelines that may be deleted and made anew, which loses their position */ replace?: string[]
   /** Of the plan to apply */ hash?: string
 }
@@ -71,8 +71,8 @@ export type CanaryRequest = {
   /** The running one by default */ config?: JsonObject
   /** It runs beside the step; what it makes is compared, and not delivered. The default */ shadow?: true
   /** Instead of shadow: it handles the records of this share of the keys in place of the step’s version, always of the same keys */ share?: number
-  /** Rolled back when it fails more than this share of the records that the running version handles */ max_failing?: number
-  /** Rolled back when more than this share of the records differs */ max_differing?: number
+  /** Rolled back when it fails more than this share of the records that the running version handles; `0` by default */ max_failing?: number
+  /** Rolled back when more than this share of the records differs; `1` by default */ max_differing?: number
 }
 
 export type ChangePasswordRequest = { password: string; /** Needed where there is one */ current_password?: string }
@@ -91,9 +91,9 @@ export type CompareSmartModuleVersionsRequest = {
   before: ComparedVersion
   after: ComparedVersion
   stream_id: string
-  /** Where to start reading; `latest` reads the newest records */ from?: StreamPlace
+  /** Where to start reading; `latest` reads the newest records; `"latest"` by default */ from?: StreamPlace
   partition?: number
-  limit?: number
+  /** `100` by default */ limit?: number
 }
 
 export type CompareSmartModuleVersionsResponse = {
@@ -605,12 +605,12 @@ export type ManifestPipeline = {
   steps?: ManifestStep[]
   sink: ManifestStreamSink | ManifestConnectorEnd
   description?: string
-  tasks?: number
-  autostart?: boolean
-  start?: StreamPlace
-  on_error?: OnErrorRequest
-  /** The pipeline pauses when more than this share of at least 1,000 records within 60 s fails; 1 means never */ failure_threshold?: number
-  /** When the source no longer holds the position of a partition: fail, or continue with the earliest record that it holds */ on_lost_position?: LostPositionPolicy
+  /** `1` by default */ tasks?: number
+  /** `true` by default */ autostart?: boolean
+  /** `"earliest"` by default */ start?: StreamPlace
+  /** `{"policy":"dead_letter","retries_max":3,"backoff_ms":200}` by default */ on_error?: OnErrorRequest
+  /** The pipeline pauses when more than this share of at least 1,000 records within 60 s fails; 1 means never; `0.5` by default */ failure_threshold?: number
+  /** When the source no longer holds the position of a partition: fail, or continue with the earliest record that it holds; `"fail"` by default */ on_lost_position?: LostPositionPolicy
 }
 
 export type ManifestPlan = {
@@ -625,7 +625,7 @@ export type ManifestSmartModule = {
   /** WebAssembly in base64, which may have line breaks; either this or `source` */ wasm_binary?: string
   source?: SmartModuleSource
   /** Run before the version is deployed, and before each later one; those of the version before by default */ tests?: ModuleTest[]
-  config?: SmartModuleConfigRequest
+  /** `{"input_format":"json","output_format":"json"}` by default */ config?: SmartModuleConfigRequest
 }
 
 export type ManifestStep = {
@@ -634,7 +634,7 @@ export type ManifestStep = {
   /** The newest by default, also when a later one is deployed */ version?: string
   on_error?: OnErrorRequest
   timeout_ms?: number
-  /** The SmartModule changes keys: records go to the partition of their new key */ changes_keys?: boolean
+  /** The SmartModule changes keys: records go to the partition of their new key; `false` by default */ changes_keys?: boolean
 }
 
 export type ManifestStream = {
@@ -685,7 +685,11 @@ export type OnError = { policy: OnErrorPolicy; retries_max: number; backoff_ms: 
 
 export type OnErrorPolicy = 'dead_letter' | 'skip' | 'retry' | 'fail'
 
-export type OnErrorRequest = { policy?: OnErrorPolicy; retries_max?: number; backoff_ms?: number }
+export type OnErrorRequest = {
+  /** `"dead_letter"` by default */ policy?: OnErrorPolicy
+  /** `3` by default */ retries_max?: number
+  /** `200` by default */ backoff_ms?: number
+}
 
 export type PartitionOffsets = Record<string, number>
 
@@ -796,12 +800,12 @@ export type PipelineRequest = {
   source: EndpointRequest
   processors?: ProcessorEntry[]
   sink: EndpointRequest
-  tasks?: number
-  autostart?: boolean
-  start?: StreamPlace
-  on_error?: OnErrorRequest
-  /** The pipeline pauses when more than this share of at least 1,000 records within 60 s fails; 1 means never */ failure_threshold?: number
-  /** When the source no longer holds the position of a partition: fail, or continue with the earliest record that it holds */ on_lost_position?: LostPositionPolicy
+  /** `1` by default */ tasks?: number
+  /** `true` by default */ autostart?: boolean
+  /** `"earliest"` by default */ start?: StreamPlace
+  /** `{"policy":"dead_letter","retries_max":3,"backoff_ms":200}` by default */ on_error?: OnErrorRequest
+  /** The pipeline pauses when more than this share of at least 1,000 records within 60 s fails; 1 means never; `0.5` by default */ failure_threshold?: number
+  /** When the source no longer holds the position of a partition: fail, or continue with the earliest record that it holds; `"fail"` by default */ on_lost_position?: LostPositionPolicy
 }
 
 export type PipelineStatus =
@@ -834,7 +838,7 @@ export type PipelineTask = {
 
 export type PlanManifestRequest = {
   manifest: Manifest
-  /** Delete members of the set that the manifest no longer names */ prune?: boolean
+  /** Delete members of the set that the manifest no longer names; `false` by default */ prune?: boolean
   /** Pipelines that may be deleted and made anew, which loses their position */ replace?: string[]
 }
 
@@ -870,9 +874,9 @@ export type PreviewPipelineResponse = {
 
 export type PreviewRequest = {
   /** Another chain to try; the pipeline’s own by default */ processors?: ProcessorEntry[]
-  /** Where to start reading; `latest` reads the newest records */ from?: StreamPlace
+  /** Where to start reading; `latest` reads the newest records; `"latest"` by default */ from?: StreamPlace
   partition?: number
-  limit?: number
+  /** `10` by default */ limit?: number
 }
 
 export type ProcessorEntry = {
@@ -881,7 +885,7 @@ export type ProcessorEntry = {
   /** The newest one at this moment by default: a later version is adopted by another change only */ version?: string
   on_error?: OnErrorRequest
   timeout_ms?: number
-  /** The SmartModule changes keys: records go to the partition of their new key */ changes_keys?: boolean
+  /** The SmartModule changes keys: records go to the partition of their new key; `false` by default */ changes_keys?: boolean
 }
 
 export type Quota = { limit: number; /** null for rates that are not counted */ used: number | null }
@@ -910,11 +914,11 @@ export type RedriveDeadLetters202Response = {
   count: number
 }
 
-export type RedriveRequest = { ids?: string[]; filter?: DeadLetterFilter; dry_run?: boolean }
+export type RedriveRequest = { ids?: string[]; filter?: DeadLetterFilter; /** `false` by default */ dry_run?: boolean }
 
 export type ReplayRequest = {
-  from?: StreamPlace
-  to?: StreamPlace
+  /** `"earliest"` by default */ from?: StreamPlace
+  /** `"latest"` by default */ to?: StreamPlace
   /** Another stream of the account to write to; the pipeline’s own sink by default */ sink?: { stream_id: string }
   /** Maximum rate; unlimited by default */ records_per_second?: number
 }
@@ -975,8 +979,8 @@ export type ShownManifest = {
 export type ShownManifestParts = Record<string, JsonObject>
 
 export type SmartModuleConfigRequest = {
-  input_format?: ValueFormat
-  output_format?: ValueFormat
+  /** `"json"` by default */ input_format?: ValueFormat
+  /** `"json"` by default */ output_format?: ValueFormat
   /** JSON Schema for the config of a step that uses the SmartModule */ parameters?: JsonObject
   /** Hosts that an Extism plug-in may send HTTP requests to: names, or `*.` and a domain */ allowed_hosts?: string[]
 }
@@ -1118,9 +1122,9 @@ export type TestSmartModuleRequest = {
   processors: TrialStep[]
   records?: TrialRecord[]
   stream_id?: string
-  /** Of a stream: where to start reading; `latest` reads the newest records */ from?: StreamPlace
+  /** Of a stream: where to start reading; `latest` reads the newest records; `"latest"` by default */ from?: StreamPlace
   partition?: number
-  limit?: number
+  /** `10` by default */ limit?: number
 }
 
 export type TestSmartModuleResponse = {
@@ -1167,7 +1171,7 @@ export type TraceStep = {
 }
 
 export type TrialRecord = {
-  key?: string | null
+  /** `null` by default */ key?: string | null
   /** Any JSON value; null is a record without a value */ value: unknown
   headers?: TextHeaders
   /** The time of the request by default */ timestamp?: string
@@ -1180,8 +1184,8 @@ export type TrialStep = {
   version?: string
   source?: SmartModuleSource
   wasm_binary?: string
-  input_format?: ValueFormat
-  output_format?: ValueFormat
+  /** `"json"` by default */ input_format?: ValueFormat
+  /** `"json"` by default */ output_format?: ValueFormat
   config?: JsonObject
   /** Of a plug-in that is not deployed */ allowed_hosts?: string[]
 }
