@@ -129,6 +129,7 @@ function callOf(method: Method): string {
   const options = [
     ...(query.length > 0 ? [`query=${queryText(method)}`] : []),
     ...(body ? ['body=body'] : []),
+    ...(contract.isRead ? ['is_read=True'] : []),
     ...(hasKey ? ['is_idempotent=True, idempotency_key=idempotency_key'] : []),
   ]
   const reply = unionOf(types)

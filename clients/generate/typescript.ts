@@ -76,6 +76,7 @@ function callOf(method: Method): string {
   const options = [
     ...(query.length > 0 ? ['query'] : []),
     ...(body ? ['body'] : []),
+    ...(contract.isRead ? ['isRead: true'] : []),
     // Answers that hold a secret are not kept for a second request.
     ...(contract.isIdempotent && !contract.secretMembers ? ['isIdempotent: true'] : []),
     '...options',

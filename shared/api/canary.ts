@@ -90,7 +90,7 @@ export const compareVersionsContract = contract({
   tag: 'SmartModules',
   scope: 'smartmodules:read',
   alsoScopes: ['streams:read'],
-  isUnaudited: true,
+  isRead: true,
   mayConflict: true,
   request: {
     params: IdParams,

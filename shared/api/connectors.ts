@@ -66,7 +66,7 @@ export const validateConnectorContract = contract({
   summary: 'Validate a config field by field, without connecting to anything',
   tag: 'Connectors',
   scope: 'connectors:read',
-  isUnaudited: true,
+  isRead: true,
   request: { params: IdParams, body: Asked },
   responses: {
     200: z.object({
@@ -85,7 +85,7 @@ export const checkConnectorContract = contract({
   summary: 'Check a config by connecting and reading metadata: writes nothing, moves no position, gives up after a few seconds',
   tag: 'Connectors',
   scope: 'connectors:write',
-  isUnaudited: true,
+  isRead: true,
   request: { params: IdParams, body: Asked },
   responses: { 200: z.object({ ok: z.boolean(), details: Faults, took_ms: z.number().int() }) },
 })

@@ -149,7 +149,7 @@ export const planManifestContract = contract({
   scope: 'pipelines:read',
   alsoScopes: ['streams:read', 'smartmodules:read'],
   isLarge: true,
-  isUnaudited: true,
+  isRead: true,
   bodyBytesMax: LIMITS.smartmodule_body_bytes_max,
   exactMembers: EXACT,
   request: { body: z.strictObject(Asked) },

@@ -252,7 +252,7 @@ export const previewContract = contract({
   tag: 'Operation',
   scope: 'pipelines:read',
   alsoScopes: ['streams:read'],
-  isUnaudited: true,
+  isRead: true,
   mayConflict: true,
   request: { params: IdParams, body: PreviewRequest.optional() },
   responses: {

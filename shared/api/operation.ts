@@ -17,7 +17,9 @@ export type Contract = {
   /** Scopes that it needs beside `scope`. */
   alsoScopes?: readonly Scope[]
   isPublic?: boolean
-  /** Not in the audit log: it changes nothing, or it only writes records. GETs never are. */
+  /** A POST that changes nothing: like GETs, it is not in the audit log, and clients may send it again. */
+  isRead?: boolean
+  /** Not in the audit log: it only writes records. */
   isUnaudited?: boolean
   /** Members of its answer that are shown this once: they are neither logged nor stored in clear. */
   secretMembers?: readonly string[]

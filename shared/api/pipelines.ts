@@ -269,7 +269,7 @@ export const planPipelineContract = contract({
   summary: 'Say what a change of a pipeline would do, with every fault that the change itself would be refused for; writes nothing',
   tag: 'Pipelines',
   scope: 'pipelines:write',
-  isUnaudited: true,
+  isRead: true,
   mayConflict: true,
   isConditional: true,
   request: { params: IdParams, body: Changeable.meta({ id: 'PipelinePlanRequest' }) },

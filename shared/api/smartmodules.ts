@@ -57,7 +57,7 @@ export const compileSmartModuleContract = contract({
   summary: 'Compile a source without deploying it; says line and column of what is wrong',
   tag: 'SmartModules',
   scope: 'smartmodules:write',
-  isUnaudited: true,
+  isRead: true,
   request: { body: z.strictObject({ source: Source }) },
   responses: {
     200: z.object({
@@ -141,7 +141,7 @@ export const testSmartModuleContract = contract({
   summary: 'Run records, given or of a stream, through steps that need not be deployed; writes nothing',
   tag: 'SmartModules',
   scope: 'smartmodules:read',
-  isUnaudited: true,
+  isRead: true,
   bodyBytesMax: LIMITS.smartmodule_body_bytes_max,
   passesTextOn: true,
   exactMembers: ['/records/*/value'],

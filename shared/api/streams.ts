@@ -239,7 +239,7 @@ export const checkStreamSchemaContract = contract({
   tag: 'Streams',
   scope: 'streams:read',
   alsoScopes: ['pipelines:read'],
-  isUnaudited: true,
+  isRead: true,
   isLarge: true,
   request: {
     params: IdParams,

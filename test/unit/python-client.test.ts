@@ -186,6 +186,16 @@ print("done")`
     expect((await printed(context, script)).trim()).toBe('done')
   })
 
+  it('sends again what only reads, though it is a POST, and nothing else without a key', async (context) => {
+    const script = `${SERVED}
+lost = httpx.ReadError("gone")
+answers = lost, reply(503, "{}"), reply(200, '{"ok": true}')
+assert outcome(lambda dps: dps.connectors.check("log", {"config": {}})["ok"], *answers)[:2] == (True, [None] * 3)
+assert outcome(lambda dps: dps.pipelines.stop("pl_1"), *answers)[:2] == (("ConnectionFailed", ""), [None])
+print("done")`
+    expect((await printed(context, script)).trim()).toBe('done')
+  })
+
   it('writes what a slow source has said so far, and all that comes before a record that is none', async (context) => {
     const script = `
 import json, time

@@ -137,6 +137,12 @@ describe('the TypeScript client', () => {
     expect(seen).toHaveLength(2)
   })
 
+  it('sends again what only reads, though it is a POST', async () => {
+    const { client, seen } = await serve(['reset', { status: 503 }, { status: 200, body: '{"ok":true}' }])
+    expect(await client.connectors.check('log', { config: {} })).toEqual({ ok: true })
+    expect(seen.map(({ method, key }) => [method, key])).toEqual(Array.from({ length: 3 }, () => ['POST', undefined]))
+  })
+
   it('throws what the service says: code, details, request id', async () => {
     const { client } = await serve([refusal(409, 'conflict')])
     const error = await client.streams.create({ name: 'a', schema: {} }).catch((each: unknown) => each)

@@ -15,7 +15,7 @@ import { createSnapshots, isBody } from './audit-snapshots.ts'
 export type Origin = { address: string; requestId: string }
 
 /** Whether requests of the operation are in the audit log. */
-export const isAudited = ({ method, isUnaudited }: Contract): boolean => method !== 'GET' && isUnaudited !== true
+export const isAudited = ({ method, isRead, isUnaudited }: Contract): boolean => method !== 'GET' && !isRead && !isUnaudited
 
 /** The answer without the members that are shown only once. */
 function withoutSecrets({ secretMembers = [] }: Contract, body: unknown): unknown {

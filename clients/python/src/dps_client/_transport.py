@@ -128,10 +128,11 @@ class Transport:
         query: Mapping[str, Any] | None = None,
         body: Any = None,
         lines: str | None = None,
+        is_read: bool = False,
         is_idempotent: bool = False,
         idempotency_key: str | None = None,
     ) -> Any:
-        """The answer's body; None where there is none. Raises ApiError and ConnectionFailed."""
+        """The answer's body; None where there is none. `is_read`: a POST that changes nothing. Raises ApiError and ConnectionFailed."""
         headers: dict[str, str] = {}
         content: bytes | None = None
         if lines is not None:
@@ -165,7 +166,7 @@ class Transport:
                         raise lost or error from None
                     time.sleep(error.retry_after)
                     continue
-                is_safe = isinstance(thrown, _NotSent) or method == "GET" or is_idempotent
+                is_safe = isinstance(thrown, _NotSent) or method == "GET" or is_read or is_idempotent
                 wait = self._wait(error, tried, is_safe)
                 if wait is None or tried >= self.retries_max:
                     raise error from None

@@ -32,6 +32,8 @@ export type CallOptions = {
   body?: unknown
   /** Lines of JSON instead of one document. */
   lines?: string
+  /** A POST that changes nothing. */
+  isRead?: boolean
   /** The operation honours Idempotency-Key; one is made where none is given. */
   isIdempotent?: boolean
   idempotencyKey?: string | undefined
@@ -176,7 +178,11 @@ export function createTransport({ url, apiKey, apiSecret, retriesMax = 8, timeou
     parse,
     retriesMax,
     signal: options.signal,
-    call<T>(method: string, path: string, { query, body, lines, isIdempotent = false, idempotencyKey, ...own }: CallOptions = {}) {
+    call<T>(
+      method: string,
+      path: string,
+      { query, body, lines, isRead = false, isIdempotent = false, idempotencyKey, ...own }: CallOptions = {},
+    ) {
       const signal = both(options.signal, own.signal)
       const key = isIdempotent ? (idempotencyKey ?? crypto.randomUUID()) : undefined
       const headers: Record<string, string> = {
@@ -185,7 +191,7 @@ export function createTransport({ url, apiKey, apiSecret, retriesMax = 8, timeou
         ...(key !== undefined ? { 'idempotency-key': key } : {}),
       }
       const content = lines ?? (body === undefined ? undefined : writeJson(body))
-      return withRetries(method === 'GET' || isIdempotent, isIdempotent, signal, () =>
+      return withRetries(method === 'GET' || isRead || isIdempotent, isIdempotent, signal, () =>
         authorised(signal, (authorization) =>
           attempt<T>(
             base + withQuery(path, query),

@@ -133,10 +133,10 @@ export function createResources(transport: Transport) {
         ),
       /** Compile a source without deploying it; says line and column of what is wrong. */
       compile: (body: T.CompileSmartModuleRequest, options: RequestOptions = {}) =>
-        call<T.CompileSmartModuleResponse>('POST', '/smartmodules/compile', { body, ...options }),
+        call<T.CompileSmartModuleResponse>('POST', '/smartmodules/compile', { body, isRead: true, ...options }),
       /** Run records, given or of a stream, through steps that need not be deployed; writes nothing. */
       test: (body: T.TestSmartModuleRequest, options: RequestOptions = {}) =>
-        call<T.TestSmartModuleResponse>('POST', '/smartmodules/test', { body, ...options }),
+        call<T.TestSmartModuleResponse>('POST', '/smartmodules/test', { body, isRead: true, ...options }),
       /** Deploy a SmartModule, as WebAssembly or as a source; under an existing name it becomes the next version. */
       deploy: (body: T.DeploySmartModuleRequest, options: RequestOptions = {}) =>
         call<T.DeploySmartModuleResponse>('POST', '/smartmodules', { body, isIdempotent: true, ...options }),
@@ -161,7 +161,7 @@ export function createResources(transport: Transport) {
         call<T.GetSmartModuleVersionResponse>('GET', `/smartmodules/${segment(id)}/versions/${segment(version)}`, { query, ...options }),
       /** Run two versions, or two configs, over the same records of a stream, and list what differs; writes nothing. */
       compareVersions: (id: string, body: T.CompareSmartModuleVersionsRequest, options: RequestOptions = {}) =>
-        call<T.CompareSmartModuleVersionsResponse>('POST', `/smartmodules/${segment(id)}/compare`, { body, ...options }),
+        call<T.CompareSmartModuleVersionsResponse>('POST', `/smartmodules/${segment(id)}/compare`, { body, isRead: true, ...options }),
       /** Delete a SmartModule that no pipeline uses. */
       delete: (id: string, options: RequestOptions = {}) => call<void>('DELETE', `/smartmodules/${segment(id)}`, { ...options }),
     },
@@ -173,15 +173,15 @@ export function createResources(transport: Transport) {
       get: (id: string, options: RequestOptions = {}) => call<T.GetConnectorResponse>('GET', `/connectors/${segment(id)}`, { ...options }),
       /** Validate a config field by field, without connecting to anything. */
       validate: (id: string, body: T.ConnectorConfigRequest, options: RequestOptions = {}) =>
-        call<T.ValidateConnectorResponse>('POST', `/connectors/${segment(id)}/validate`, { body, ...options }),
+        call<T.ValidateConnectorResponse>('POST', `/connectors/${segment(id)}/validate`, { body, isRead: true, ...options }),
       /** Check a config by connecting and reading metadata: writes nothing, moves no position, gives up after a few seconds. */
       check: (id: string, body: T.ConnectorConfigRequest, options: RequestOptions = {}) =>
-        call<T.CheckConnectorResponse>('POST', `/connectors/${segment(id)}/check`, { body, ...options }),
+        call<T.CheckConnectorResponse>('POST', `/connectors/${segment(id)}/check`, { body, isRead: true, ...options }),
     },
     manifests: {
       /** What applying a manifest would change; changes nothing. */
       plan: (body: T.PlanManifestRequest, options: RequestOptions = {}) =>
-        call<T.ManifestPlan>('POST', '/manifests/plan', { body, ...options }),
+        call<T.ManifestPlan>('POST', '/manifests/plan', { body, isRead: true, ...options }),
       /** Make the changes that a plan of the manifest names; 409 where the plan with this hash is out of date, and nothing is changed. */
       apply: (body: T.ApplyManifestRequest, options: RequestOptions = {}) =>
         call<T.ManifestPlan>('POST', '/manifests/apply', { body, ...options }),
@@ -226,7 +226,7 @@ export function createResources(transport: Transport) {
         call<T.Pipeline>('PATCH', `/pipelines/${segment(id)}`, { query, body, ...options }),
       /** Say what a change of a pipeline would do, with every fault that the change itself would be refused for; writes nothing. */
       plan: (id: string, body: T.PipelinePlanRequest, options: RequestOptions = {}) =>
-        call<T.PlanPipelineResponse>('POST', `/pipelines/${segment(id)}/plan`, { body, ...options }),
+        call<T.PlanPipelineResponse>('POST', `/pipelines/${segment(id)}/plan`, { body, isRead: true, ...options }),
       /** Stop and delete a pipeline. */
       delete: (id: string, options: RequestOptions = {}) =>
         call<T.DeletePipeline202Response | undefined>('DELETE', `/pipelines/${segment(id)}`, { ...options }),
@@ -280,7 +280,7 @@ export function createResources(transport: Transport) {
         call<T.ExplainRecordResponse>('GET', `/pipelines/${segment(id)}/explain`, { query, ...options }),
       /** Run a chain over real records of the source; writes and commits nothing. */
       preview: (id: string, body?: T.PreviewRequest, options: RequestOptions = {}) =>
-        call<T.PreviewPipelineResponse>('POST', `/pipelines/${segment(id)}/preview`, { body, ...options }),
+        call<T.PreviewPipelineResponse>('POST', `/pipelines/${segment(id)}/preview`, { body, isRead: true, ...options }),
       /** Get what the canary has found: how many records would differ, and examples. */
       getCanary: (id: string, options: RequestOptions = {}) =>
         call<T.GetCanaryResponse>('GET', `/pipelines/${segment(id)}/canary`, { ...options }),
@@ -409,7 +409,7 @@ export function createResources(transport: Transport) {
         call<T.ListStreamSchemasResponse>('GET', `/streams/${segment(id)}/schemas`, { ...options }),
       /** What changing to a schema would break: its compatibility, and the pipelines whose configs name changed fields. */
       checkSchema: (id: string, body: T.CheckStreamSchemaRequest, options: RequestOptions = {}) =>
-        call<T.CheckStreamSchemaResponse>('POST', `/streams/${segment(id)}/schemas/check`, { body, ...options }),
+        call<T.CheckStreamSchemaResponse>('POST', `/streams/${segment(id)}/schemas/check`, { body, isRead: true, ...options }),
       /** Delete a stream that no pipeline uses, with its data; an adopted topic and its schemas are kept. */
       delete: (id: string, options: RequestOptions = {}) => call<void>('DELETE', `/streams/${segment(id)}`, { ...options }),
       /** Read a page of a stream’s records, each page sorted by time; with a cursor, pages follow one another by time too. */

@@ -68,11 +68,11 @@ class Smartmodules:
 
     def compile(self, body: types.CompileSmartModuleRequest) -> types.CompileSmartModuleResponse:
         """Compile a source without deploying it; says line and column of what is wrong."""
-        return cast("types.CompileSmartModuleResponse", self._transport.call("POST", "/smartmodules/compile", body=body))
+        return cast("types.CompileSmartModuleResponse", self._transport.call("POST", "/smartmodules/compile", body=body, is_read=True))
 
     def test(self, body: types.TestSmartModuleRequest) -> types.TestSmartModuleResponse:
         """Run records, given or of a stream, through steps that need not be deployed; writes nothing."""
-        return cast("types.TestSmartModuleResponse", self._transport.call("POST", "/smartmodules/test", body=body))
+        return cast("types.TestSmartModuleResponse", self._transport.call("POST", "/smartmodules/test", body=body, is_read=True))
 
     def deploy(self, body: types.DeploySmartModuleRequest, *, idempotency_key: str | None = None) -> types.DeploySmartModuleResponse:
         """Deploy a SmartModule, as WebAssembly or as a source; under an existing name it becomes the next version."""
@@ -96,7 +96,7 @@ class Smartmodules:
 
     def compare_versions(self, id_: str, body: types.CompareSmartModuleVersionsRequest) -> types.CompareSmartModuleVersionsResponse:
         """Run two versions, or two configs, over the same records of a stream, and list what differs; writes nothing."""
-        return cast("types.CompareSmartModuleVersionsResponse", self._transport.call("POST", f"/smartmodules/{segment(id_)}/compare", body=body))
+        return cast("types.CompareSmartModuleVersionsResponse", self._transport.call("POST", f"/smartmodules/{segment(id_)}/compare", body=body, is_read=True))
 
     def delete(self, id_: str) -> None:
         """Delete a SmartModule that no pipeline uses."""
@@ -117,11 +117,11 @@ class Connectors:
 
     def validate(self, id_: str, body: types.ConnectorConfigRequest) -> types.ValidateConnectorResponse:
         """Validate a config field by field, without connecting to anything."""
-        return cast("types.ValidateConnectorResponse", self._transport.call("POST", f"/connectors/{segment(id_)}/validate", body=body))
+        return cast("types.ValidateConnectorResponse", self._transport.call("POST", f"/connectors/{segment(id_)}/validate", body=body, is_read=True))
 
     def check(self, id_: str, body: types.ConnectorConfigRequest) -> types.CheckConnectorResponse:
         """Check a config by connecting and reading metadata: writes nothing, moves no position, gives up after a few seconds."""
-        return cast("types.CheckConnectorResponse", self._transport.call("POST", f"/connectors/{segment(id_)}/check", body=body))
+        return cast("types.CheckConnectorResponse", self._transport.call("POST", f"/connectors/{segment(id_)}/check", body=body, is_read=True))
 
 
 class Manifests:
@@ -130,7 +130,7 @@ class Manifests:
 
     def plan(self, body: types.PlanManifestRequest) -> types.ManifestPlan:
         """What applying a manifest would change; changes nothing."""
-        return cast("types.ManifestPlan", self._transport.call("POST", "/manifests/plan", body=body))
+        return cast("types.ManifestPlan", self._transport.call("POST", "/manifests/plan", body=body, is_read=True))
 
     def apply(self, body: types.ApplyManifestRequest) -> types.ManifestPlan:
         """Make the changes that a plan of the manifest names; 409 where the plan with this hash is out of date, and nothing is changed."""
@@ -194,7 +194,7 @@ class Pipelines:
 
     def plan(self, id_: str, body: types.PipelinePlanRequest) -> types.PlanPipelineResponse:
         """Say what a change of a pipeline would do, with every fault that the change itself would be refused for; writes nothing."""
-        return cast("types.PlanPipelineResponse", self._transport.call("POST", f"/pipelines/{segment(id_)}/plan", body=body))
+        return cast("types.PlanPipelineResponse", self._transport.call("POST", f"/pipelines/{segment(id_)}/plan", body=body, is_read=True))
 
     def delete(self, id_: str) -> Union[types.DeletePipeline202Response, None]:
         """Stop and delete a pipeline."""
@@ -266,7 +266,7 @@ class Pipelines:
 
     def preview(self, id_: str, body: types.PreviewRequest | None = None) -> types.PreviewPipelineResponse:
         """Run a chain over real records of the source; writes and commits nothing."""
-        return cast("types.PreviewPipelineResponse", self._transport.call("POST", f"/pipelines/{segment(id_)}/preview", body=body))
+        return cast("types.PreviewPipelineResponse", self._transport.call("POST", f"/pipelines/{segment(id_)}/preview", body=body, is_read=True))
 
     def get_canary(self, id_: str) -> types.GetCanaryResponse:
         """Get what the canary has found: how many records would differ, and examples."""
@@ -431,7 +431,7 @@ class Streams:
 
     def check_schema(self, id_: str, body: types.CheckStreamSchemaRequest) -> types.CheckStreamSchemaResponse:
         """What changing to a schema would break: its compatibility, and the pipelines whose configs name changed fields."""
-        return cast("types.CheckStreamSchemaResponse", self._transport.call("POST", f"/streams/{segment(id_)}/schemas/check", body=body))
+        return cast("types.CheckStreamSchemaResponse", self._transport.call("POST", f"/streams/{segment(id_)}/schemas/check", body=body, is_read=True))
 
     def delete(self, id_: str) -> None:
         """Delete a stream that no pipeline uses, with its data; an adopted topic and its schemas are kept."""
