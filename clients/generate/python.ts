@@ -67,13 +67,16 @@ const HEADER = (about: string): string => `# Generated from the contracts in sha
 
 `
 
-function declaration(name: string, schema: JsonSchema): string {
+/** One of several answers is final: type checkers then know by a member which one it is. */
+function declaration(name: string, schema: JsonSchema, isFinal: boolean): string {
   const { properties, required = [] } = schema
   if (schema.type !== 'object' || !properties || Object.keys(properties).length === 0) return `${name} = ${quoted(typeOf(schema, ''))}\n`
   const members = Object.entries(properties).map(([member, each]) => {
     const type = typeOf(each, '')
+    if (isFinal) return `    ${member}: ${JSON.stringify(required.includes(member) ? type : `NotRequired[${type}]`)}\n`
     return `    ${JSON.stringify(member)}: ${JSON.stringify(required.includes(member) ? type : `NotRequired[${type}]`)},\n`
   })
+  if (isFinal) return `@final\nclass ${name}(TypedDict):\n${members.join('')}`
   return `${name} = TypedDict("${name}", {\n${members.join('')}})\n`
 }
 
@@ -84,9 +87,15 @@ const quoted = (type: string): string =>
   )
 
 /** All schemas as types. */
-export function typesModule({ schemas }: Api): string {
-  const types = Object.entries(schemas).map(([name, schema]) => declaration(name, schema))
-  return `${HEADER('What the service takes and answers.')}from typing import Any, List, Literal, NotRequired, TypedDict, Union
+export function typesModule({ schemas, methods }: Api): string {
+  const alternatives = new Set(
+    methods.flatMap(({ replies }) => {
+      const distinct = new Set(replies.map(({ $ref }) => named($ref ?? '')))
+      return distinct.size > 1 ? [...distinct] : []
+    }),
+  )
+  const types = Object.entries(schemas).map(([name, schema]) => declaration(name, schema, alternatives.has(name)))
+  return `${HEADER('What the service takes and answers.')}from typing import Any, List, Literal, NotRequired, TypedDict, Union, final
 
 ${types.join('\n')}`
 }
@@ -159,7 +168,7 @@ function listenOf(method: Method): string {
   const hasReply = method.replies.length > 0
   const name = hasReply ? method.name.replace(/^get/, 'follow') : method.name
   const query = queryText(method, hasReply ? ['"follow": "true"'] : [])
-  return `    def ${snake(name)}(${signatureOf(method, ['last_event_id: str | None = None'])}) -> Iterator[Event]:
+  return `    def ${snake(name)}(${signatureOf(method, ['last_event_id: str | None = None'])}) -> Generator[Event, None, None]:
         """${method.contract.summary}."""
         return listen(self._transport, ${pathText(method.contract.path)}, ${query}, last_event_id)
 `
@@ -182,7 +191,7 @@ ${members.join('\n')}`
   })
   return `${HEADER('Every operation of the service, by resource.')}from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any, List, Literal, Union, cast
 
 from .._events import Event, listen

@@ -79,11 +79,11 @@ export const Manifest = z
 /** A validated manifest. */
 export type Manifest = z.output<typeof Manifest>
 
-const shownParts = z.record(z.string(), JsonObject).meta({ id: 'ShownManifestParts' })
-/** A manifest as it is shown: what is by default is left out. */
+const shownParts = z.record(z.string(), JsonObject)
+/** A manifest as it is shown: what is by default is left out. To clients it is what a request takes, so that it can be planned again. */
 export const ShownManifest = z
   .object({ dps: z.literal(1), set: z.string(), streams: shownParts, smartmodules: shownParts, pipelines: shownParts })
-  .meta({ id: 'ShownManifest' })
+  .meta({ $ref: '#/$defs/Manifest' })
 /** A validated one. */
 export type ShownManifest = z.output<typeof ShownManifest>
 

@@ -41,9 +41,11 @@ function inWords(value: unknown): unknown {
   return { ...others, properties: Object.fromEntries(members) }
 }
 
-/** Response schemas allow unknown members, since later versions may add some. */
-const open = ({ jsonSchema }: { jsonSchema: { additionalProperties?: unknown } }): void => {
+/** Response schemas allow unknown members, since later versions may add some. One that is shown as another one refers to that. */
+const open = ({ jsonSchema }: { jsonSchema: Json }): void => {
   if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
+  if (jsonSchema.$ref !== undefined && jsonSchema.properties !== undefined)
+    for (const name of Object.keys(jsonSchema)) if (name !== '$ref') delete jsonSchema[name]
 }
 
 /** The JSON Schema of `schema`; its named definitions are added to `components`. Throws an Error when two schemas share a name. */

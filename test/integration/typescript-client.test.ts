@@ -111,6 +111,7 @@ console.log((await dps.account.get()).type)
 const dps = createClient({ url: '', apiKey: '', apiSecret: '' })
 export const one: Promise<Pipeline> = dps.pipelines.get('pl_1')
 export const wrong: string = dps.pipelines.get('pl_1')
+export const again = dps.manifests.get('shop').then(({ manifest }) => dps.manifests.plan({ manifest }))
 `
       await writeFile(join(folder, 'types.ts'), types)
       const checked = await run('tsc', ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2024', 'types.ts'], {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ class Event:
     id: str | None
 
 
-def listen(transport: Transport, path: str, query: Mapping[str, Any], last_event_id: str | None = None) -> Iterator[Event]:
+def listen(transport: Transport, path: str, query: Mapping[str, Any], last_event_id: str | None = None) -> Generator[Event, None, None]:
     """Events until there is nothing to listen to any more, or the caller leaves the loop.
 
     Raises ApiError for a request that is refused, and ConnectionFailed where the service can't be reached from the start.

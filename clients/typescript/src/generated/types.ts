@@ -342,7 +342,7 @@ export type GetConnectorResponse = {
 
 export type GetLineageResponse = { nodes: LineageNode[]; pipelines: LineagePipeline[] }
 
-export type GetManifestResponse = { manifest: ShownManifest }
+export type GetManifestResponse = { manifest: Manifest }
 
 export type GetOverviewResponse = {
   pipelines: PipelineGlance[]
@@ -967,16 +967,6 @@ export type Session = {
   /** Null for a caller with an API key */ member: Member | null
   expires_at: string | null
 }
-
-export type ShownManifest = {
-  dps: 1
-  set: string
-  streams: ShownManifestParts
-  smartmodules: ShownManifestParts
-  pipelines: ShownManifestParts
-}
-
-export type ShownManifestParts = Record<string, JsonObject>
 
 export type SmartModuleConfigRequest = {
   /** `"json"` by default */ input_format?: ValueFormat

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any, List, Literal, Union, cast
 
 from .._events import Event, listen
@@ -163,7 +163,7 @@ class Events:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def follow(self, *, last_event_id: str | None = None) -> Iterator[Event]:
+    def follow(self, *, last_event_id: str | None = None) -> Generator[Event, None, None]:
         """All pipelines and unfinished jobs at first (`snapshot`), then each pipeline whose status, rate, lag or dead letters change, and each job that moves on, as server-sent events; about one look a second."""
         return listen(self._transport, "/events", {}, last_event_id)
 
@@ -252,11 +252,11 @@ class Pipelines:
         """What the pipeline’s SmartModules and tasks have logged, of the last day; with `follow`, also what they log from now on."""
         return cast("types.GetPipelineLogsResponse", self._transport.call("GET", f"/pipelines/{segment(id_)}/logs", query={"level": level, "step": step, "since": since, "limit": limit}))
 
-    def follow_logs(self, id_: str, *, level: Union[types.LogLevel, None] = None, step: Union[int, None] = None, since: Union[str, None] = None, limit: Union[int, None] = None, last_event_id: str | None = None) -> Iterator[Event]:
+    def follow_logs(self, id_: str, *, level: Union[types.LogLevel, None] = None, step: Union[int, None] = None, since: Union[str, None] = None, limit: Union[int, None] = None, last_event_id: str | None = None) -> Generator[Event, None, None]:
         """What the pipeline’s SmartModules and tasks have logged, of the last day; with `follow`, also what they log from now on."""
         return listen(self._transport, f"/pipelines/{segment(id_)}/logs", {"level": level, "step": step, "since": since, "limit": limit, "follow": "true"}, last_event_id)
 
-    def tail(self, id_: str, *, filter: Union[str, None] = None, last: Union[int, None] = None, at: Union[str, None] = None, last_event_id: str | None = None) -> Iterator[Event]:
+    def tail(self, id_: str, *, filter: Union[str, None] = None, last: Union[int, None] = None, at: Union[str, None] = None, last_event_id: str | None = None) -> Generator[Event, None, None]:
         """Records as they pass a place of the pipeline, as server-sent events: sampled where they are many, resumable by Last-Event-ID."""
         return listen(self._transport, f"/pipelines/{segment(id_)}/tail", {"filter": filter, "last": last, "at": at}, last_event_id)
 
@@ -445,7 +445,7 @@ class Streams:
         """Read records with partition, offset, time, key, headers and the bytes of the value; the newest by default, oldest first."""
         return cast("types.GetStreamRecordsResponse", self._transport.call("GET", f"/streams/{segment(id_)}/records", query={"from": from_, "timestamp": timestamp, "partition": partition, "offset": offset, "key": key, "before": before, "after": after, "limit": limit}))
 
-    def tail(self, id_: str, *, filter: Union[str, None] = None, last: Union[int, None] = None, last_event_id: str | None = None) -> Iterator[Event]:
+    def tail(self, id_: str, *, filter: Union[str, None] = None, last: Union[int, None] = None, last_event_id: str | None = None) -> Generator[Event, None, None]:
         """A stream’s records as they are written, as server-sent events: sampled where they are many, resumable by Last-Event-ID."""
         return listen(self._transport, f"/streams/{segment(id_)}/tail", {"filter": filter, "last": last}, last_event_id)
 

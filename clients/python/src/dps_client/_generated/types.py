@@ -1,7 +1,7 @@
 # Generated from the contracts in shared/api by `make clients`. Changes belong there.
 """What the service takes and answers."""
 
-from typing import Any, List, Literal, NotRequired, TypedDict, Union
+from typing import Any, List, Literal, NotRequired, TypedDict, Union, final
 
 Account = TypedDict("Account", {
     "id": "str",
@@ -353,7 +353,7 @@ GetLineageResponse = TypedDict("GetLineageResponse", {
 })
 
 GetManifestResponse = TypedDict("GetManifestResponse", {
-    "manifest": "ShownManifest",
+    "manifest": "Manifest",
 })
 
 GetOverviewResponse = TypedDict("GetOverviewResponse", {
@@ -929,26 +929,26 @@ RecordError = TypedDict("RecordError", {
 
 RecordOutcome = Literal["delivered", "filtered", "dead_letter", "skipped", "failed"]
 
-RedriveDeadLetters200Response = TypedDict("RedriveDeadLetters200Response", {
-    "dry_run": "bool",
-    "count": "int",
-})
+@final
+class RedriveDeadLetters200Response(TypedDict):
+    dry_run: "bool"
+    count: "int"
 
-RedriveDeadLetters202Response = TypedDict("RedriveDeadLetters202Response", {
-    "id": "str",
-    "job_id": "str",
-    "pipeline_id": "str",
-    "kind": "JobKind",
-    "status": "JobStatus",
-    "status_reason": "Union[str, None]",
-    "revision": "int",
-    "total": "int",
-    "progress": "float",
-    "records": "RecordCounts",
-    "created_at": "str",
-    "updated_at": "str",
-    "count": "int",
-})
+@final
+class RedriveDeadLetters202Response(TypedDict):
+    id: "str"
+    job_id: "str"
+    pipeline_id: "str"
+    kind: "JobKind"
+    status: "JobStatus"
+    status_reason: "Union[str, None]"
+    revision: "int"
+    total: "int"
+    progress: "float"
+    records: "RecordCounts"
+    created_at: "str"
+    updated_at: "str"
+    count: "int"
 
 RedriveRequest = TypedDict("RedriveRequest", {
     "ids": "NotRequired[List[str]]",
@@ -999,16 +999,6 @@ Session = TypedDict("Session", {
     "member": "Union[Member, None]",
     "expires_at": "Union[str, None]",
 })
-
-ShownManifest = TypedDict("ShownManifest", {
-    "dps": "Literal[1]",
-    "set": "str",
-    "streams": "ShownManifestParts",
-    "smartmodules": "ShownManifestParts",
-    "pipelines": "ShownManifestParts",
-})
-
-ShownManifestParts = dict[str, Any]
 
 SmartModuleConfigRequest = TypedDict("SmartModuleConfigRequest", {
     "input_format": "NotRequired[ValueFormat]",
