@@ -20,7 +20,7 @@ async function printed(context: TestContext, script: string, ...args: string[]):
   return stdout
 }
 
-/** `outcome(call, answers)`: what a call comes to, the keys that were sent, and for how many seconds it waited. The last answer is repeated. */
+/** `outcome(call, *answers)`: what a call comes to, the keys sent, and the seconds waited. The last answer is given again and again. */
 const SERVED = `
 from unittest import mock
 import httpx

@@ -122,42 +122,6 @@ export function createTransport({ url, apiKey, apiSecret, retriesMax = 8, timeou
     return body as T
   }
 
-  /** `isSafe`: it may be sent again even if it may have been done. */
-  async function withRetries<T>(isSafe: boolean, hasKey: boolean, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
-    let tried = 0
-    let waitsUntil: number | undefined
-    /** Why an earlier attempt got no answer. */
-    let lost: unknown
-    for (;;) {
-      try {
-        return await work()
-      } catch (thrown) {
-        const error: unknown = thrown instanceof NotSent ? thrown.cause : thrown
-        if (hasKey && error instanceof ApiError && error.status === 409 && error.retryAfterMs !== undefined) {
-          // The attempt before this one is still being worked on.
-          waitsUntil ??= Date.now() + IN_PROGRESS_MAX_MS
-          if (Date.now() >= waitsUntil) throw lost ?? error
-          await pause(error.retryAfterMs, signal)
-          continue
-        }
-        const wait = retryAfter(error, thrown instanceof NotSent || isSafe)
-        if (wait === undefined || tried >= retriesMax) throw error
-        if (error instanceof ConnectionError) lost = error
-        await pause(wait ?? backoff(tried), signal)
-        tried++
-      }
-    }
-  }
-
-  /** Milliseconds to wait before another attempt, null where the service does not say; undefined where there is to be none. */
-  function retryAfter(error: unknown, isSafe: boolean): number | null | undefined {
-    if (error instanceof ConnectionError) return isSafe ? null : undefined
-    if (!(error instanceof ApiError)) return undefined
-    const { status, retryAfterMs } = error
-    if (status === 429 || (isSafe && [502, 503, 504].includes(status))) return retryAfterMs ?? null
-    return undefined
-  }
-
   /** With a token; once more with another one where the service refuses it. */
   async function authorised<T>(signal: AbortSignal | undefined, work: (authorization: string) => Promise<T>): Promise<T> {
     const tokenOrNot = (): Promise<string> =>
@@ -191,7 +155,8 @@ export function createTransport({ url, apiKey, apiSecret, retriesMax = 8, timeou
         ...(key !== undefined ? { 'idempotency-key': key } : {}),
       }
       const content = lines ?? (body === undefined ? undefined : writeJson(body))
-      return withRetries(method === 'GET' || isRead || isIdempotent, isIdempotent, signal, () =>
+      const isSafe = method === 'GET' || isRead || isIdempotent
+      return withRetries({ retriesMax, isSafe, hasKey: isIdempotent, signal }, () =>
         authorised(signal, (authorization) =>
           attempt<T>(
             base + withQuery(path, query),
@@ -213,6 +178,44 @@ export function createTransport({ url, apiKey, apiSecret, retriesMax = 8, timeou
         throw error instanceof NotSent ? error.cause : error
       }),
   }
+}
+
+type Retried = { retriesMax: number; isSafe: boolean; hasKey: boolean; signal: AbortSignal | undefined }
+
+/** `isSafe`: it may be sent again even if it may have been done. */
+async function withRetries<T>({ retriesMax, isSafe, hasKey, signal }: Retried, work: () => Promise<T>): Promise<T> {
+  let tried = 0
+  let waitsUntil: number | undefined
+  /** Why an earlier attempt got no answer. */
+  let lost: unknown
+  for (;;) {
+    try {
+      return await work()
+    } catch (thrown) {
+      const error: unknown = thrown instanceof NotSent ? thrown.cause : thrown
+      if (hasKey && error instanceof ApiError && error.status === 409 && error.retryAfterMs !== undefined) {
+        // The attempt before this one is still being worked on.
+        waitsUntil ??= Date.now() + IN_PROGRESS_MAX_MS
+        if (Date.now() >= waitsUntil) throw lost ?? error
+        await pause(error.retryAfterMs, signal)
+        continue
+      }
+      const wait = retryAfter(error, thrown instanceof NotSent || isSafe)
+      if (wait === undefined || tried >= retriesMax) throw error
+      if (error instanceof ConnectionError) lost = error
+      await pause(wait ?? backoff(tried), signal)
+      tried++
+    }
+  }
+}
+
+/** Milliseconds to wait before another attempt, null where the service does not say; undefined where there is to be none. */
+function retryAfter(error: unknown, isSafe: boolean): number | null | undefined {
+  if (error instanceof ConnectionError) return isSafe ? null : undefined
+  if (!(error instanceof ApiError)) return undefined
+  const { status, retryAfterMs } = error
+  if (status === 429 || (isSafe && [502, 503, 504].includes(status))) return retryAfterMs ?? null
+  return undefined
 }
 
 function withQuery(path: string, query: Query = {}): string {
