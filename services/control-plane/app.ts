@@ -130,8 +130,10 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
       }
       // Checked only now: requests ahead in the queue may have used the room.
       if (contract.isBulky) unsent.assertRoom(caller.accountId)
-      const records = contract.request.body ? await bodies.read(ctx, contract, caller.accountId) : undefined
-      const input = readInput(ctx, contract)
+      const validate = () => readInput(ctx, contract)
+      const { records, input } = contract.request.body
+        ? await bodies.read(ctx, contract, caller.accountId, validate)
+        : { records: undefined, input: validate() }
       const audited: Audited = (inner, subject, work) => audit.during(inner, caller, origin, subject, work)
       const guarded = <T>(work: () => Promise<T>) => guardedFor(ctx)(caller.actorId, work)
       const own = isAudited(contract) ? deps : untilClientLeaves(deps, ctx)

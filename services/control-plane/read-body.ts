@@ -9,13 +9,17 @@ import { LIMITS } from '../../shared/model/limits.ts'
 import { ServiceError } from './service-error.ts'
 import { assertUtf8, parseElements, parseLines, type RawRecords } from './stream-data/raw-records.ts'
 import { createFewAtOnce } from './middleware/few-at-once.ts'
-import { parseJsonBody } from './middleware/json-body.ts'
-import { assertDepth, assertNesting, withDigits } from './middleware/validate.ts'
+import { assertBounded, parseJsonBody } from './middleware/json-body.ts'
+import { withDigits } from './middleware/exact-numbers.ts'
+import { assertDepth, assertNesting } from './middleware/validate.ts'
+import { createPacer } from './pacing.ts'
 
 /** Most bodies; their reading needs no turn. */
 const SMALL_BODY_BYTES = 16 << 10
 const isSmallBody = (ctx: Context): boolean =>
   ctx.request.length !== undefined && ctx.request.length <= SMALL_BODY_BYTES && ctx.get('Content-Encoding') === ''
+/** Bodies that take a while to parse and to validate. */
+const PACED_BYTES_MIN = 16 << 10
 const bodyKind = ({ bodyBytesMax = 0 }: Contract): 'ordinary' | 'large' => (bodyBytesMax > LIMITS.body_bytes_max ? 'large' : 'ordinary')
 
 /**
@@ -23,8 +27,15 @@ const bodyKind = ({ bodyBytesMax = 0 }: Contract): 'ordinary' | 'large' => (body
  */
 const HELD_MAX = 16
 
+/** Does the work on a body of so many bytes, one step after the other. */
+type InSteps = (bytes: number, steps: readonly (() => void)[]) => Promise<void>
+
+const atOnce: InSteps = async (_bytes, steps) => {
+  for (const step of steps) step()
+}
+
 /** Reads bodies of accounts: what a client sends slowly, or never to its end, stays in memory meanwhile. */
-export function createBodyReader() {
+export function createBodyReader(pacer = createPacer()) {
   const few = { ordinary: createFewAtOnce({ atOnce: 32, waitingMax: 256 }), large: createFewAtOnce({ atOnce: 2 }) }
   const held = createFewAtOnce({ atOnce: HELD_MAX, waitingMax: 0 })
   return {
@@ -34,16 +45,39 @@ export function createBodyReader() {
       const isLarge = typeof rawBody === 'string' && rawBody.length > LIMITS.body_bytes_max
       return isLarge ? held.during(accountId, work) : work()
     },
-    /** As `readBody`. Throws ServiceError `rate_limit_exceeded` when too many of the account's bodies are being received. */
-    read(ctx: Context, contract: Contract, accountId: string): Promise<RawRecords | undefined> {
-      const read = () => readBody(ctx, contract)
-      return isSmallBody(ctx) ? read() : few[bodyKind(contract)].during(accountId, read)
+    /**
+     * As `readBody`, and then `validate`. The thread goes on to others between the steps, and what they take counts for the account, which
+     * rests before its next one. Throws ServiceError `rate_limit_exceeded` when too many of the account's bodies are being received.
+     */
+    async read<T>(ctx: Context, contract: Contract, accountId: string, validate: () => T) {
+      // A step that looks at all of the body is a turn of its own.
+      const inTurns: InSteps = (bytes, steps) =>
+        bytes < PACED_BYTES_MIN
+          ? atOnce(bytes, steps)
+          : pacer.during(accountId, (pace) =>
+              pace.turns(steps.length, (index) => {
+                steps[index]!()
+                return bytes
+              }),
+            )
+      let input: T | undefined
+      const read = () => readBody(ctx, contract, inTurns, () => (input = validate()))
+      const records = await (isSmallBody(ctx) ? read() : few[bodyKind(contract)].during(accountId, read))
+      return { records, input: input as T }
     },
   }
 }
 
-/** Reads and parses the body by its media type, up to the operation's size limit. Returns raw records if the operation passes them on. */
-export async function readBody(ctx: Context, contract: Contract): Promise<RawRecords | undefined> {
+/**
+ * Reads and parses the body by its media type, up to the operation's size limit, and then does `validate`. Returns raw records if the
+ * operation passes them on.
+ */
+export async function readBody(
+  ctx: Context,
+  contract: Contract,
+  inSteps = atOnce,
+  validate: () => void = () => {},
+): Promise<RawRecords | undefined> {
   const accepted = contract.consumes ?? ['application/json']
   const hasBody = ctx.request.length !== 0 && (ctx.request.length !== undefined || ctx.get('Transfer-Encoding') !== '')
   if (hasBody && !ctx.is([...accepted])) {
@@ -56,21 +90,28 @@ export async function readBody(ctx: Context, contract: Contract): Promise<RawRec
     throw new ServiceError('invalid_request', 'the charset must be utf-8', { status: INVALID_REQUEST_STATUSES.unsupportedMediaType })
   }
   const limit = `${contract.bodyBytesMax ?? LIMITS.body_bytes_max}b`
-  if (contract.passesRecordsOn) return hasBody ? readRecords(ctx, limit) : undefined
   const isJson = hasBody && Boolean(ctx.is('application/json'))
-  if (isJson) {
-    const text = textIn(await readBytes(ctx, ['application/json'], limit))
-    ctx.request.rawBody = text
-    ctx.request.body = parseJsonBody(text)
+  let records: RawRecords | undefined
+  if (contract.passesRecordsOn) {
+    records = hasBody ? await readRecords(ctx, limit) : undefined
+    validate()
+  } else if (isJson) {
+    const bytes = await readBytes(ctx, ['application/json'], limit)
+    let text = ''
+    await inSteps(bytes.length, [
+      () => assertBounded((text = textIn(bytes))),
+      () => Object.assign(ctx.request, { rawBody: text, body: parseJsonBody(text) }),
+      () => (ctx.request.body = withDigits(text, ctx.request.body, contract.exactMembers)),
+      validate,
+    ])
+  } else {
+    const parse = bodyParser({ enableTypes: ['form'], formLimit: limit })
+    await parse(ctx as never, async () => {})
+    if (!hasBody) ctx.request.body = undefined
     assertNesting(ctx.request.body)
-    ctx.request.body = withDigits(text, ctx.request.body, contract.exactMembers)
-    return undefined
+    validate()
   }
-  const parse = bodyParser({ enableTypes: ['form'], formLimit: limit })
-  await parse(ctx as never, async () => {})
-  if (!hasBody) ctx.request.body = undefined
-  assertNesting(ctx.request.body)
-  return undefined
+  return records
 }
 
 /** Without a byte order mark. Malformed bytes would become replacement characters, and be stored as such. */

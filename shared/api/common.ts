@@ -29,6 +29,17 @@ export const Description = z
   .max(LIMITS.description_characters_max, `must have at most ${LIMITS.description_characters_max} characters`)
   .refine(isStorable, 'must not contain NUL or unpaired surrogates')
 
+/**
+ * An object as `object` reads it, once it is known to have few enough members: those of one that has too many are not looked at, because to
+ * say what is wrong with each takes long.
+ */
+export const fewMembers = <T extends z.ZodType>(object: T, membersMax: number, message: string) =>
+  z.preprocess((value, context) => {
+    if (typeof value !== 'object' || value === null || Object.keys(value).length <= membersMax) return value
+    context.addIssue({ code: 'custom', message })
+    return z.NEVER
+  }, object)
+
 // Each has a name in the OpenAPI document, so that generated clients have one type for it and not one per place.
 /** A JSON object of any members: a config, or a JSON Schema. */
 export const JsonObject = z.record(z.string(), z.unknown()).meta({ id: 'JsonObject' })
@@ -49,8 +60,13 @@ function haveMoreValues(given: readonly unknown[], countMax: number): boolean {
 /** Whether these configs together have as few values as they may. */
 export const areConfigsBounded = (...configs: unknown[]): boolean => !haveMoreValues(configs, LIMITS.config_values_max)
 
+const MANY_VALUES = `must have at most ${LIMITS.config_values_max} values`
 /** A connector's or SmartModule's config as requests give it. */
-export const Config = JsonObject.refine((config) => areConfigsBounded(config), `must have at most ${LIMITS.config_values_max} values`)
+export const Config = fewMembers(
+  JsonObject.refine((config) => areConfigsBounded(config), MANY_VALUES),
+  LIMITS.config_values_max,
+  MANY_VALUES,
+)
 /** The body of an action that takes none. */
 export const EmptyRequest = z.strictObject({}).meta({ id: 'EmptyRequest' })
 /** A query's yes or no. */

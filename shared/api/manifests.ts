@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { COMPRESSIONS } from '../model/definition.ts'
 import { LIMITS } from '../model/limits.ts'
-import { areConfigsBounded, Config, Difference, IdParams, JsonObject, Name, Reference } from './common.ts'
+import { areConfigsBounded, Config, Difference, fewMembers, IdParams, JsonObject, Name, Reference } from './common.ts'
 import { contract } from './operation.ts'
 import { PipelineRequest, ProcessorEntry } from './pipelines.ts'
 import { DeployConfig, DeployRequest, EXACT_IN_TESTS, hasOneForm } from './smartmodules.ts'
@@ -62,7 +62,9 @@ export const PipelinePart = z
 /** A validated pipeline. */
 export type PipelinePart = z.output<typeof PipelinePart>
 
-const parts = <T extends z.ZodType>(part: T) => z.record(Name, part).default({} as never)
+const PARTS_MAX = 1000
+const parts = <T extends z.ZodType>(part: T) =>
+  fewMembers(z.record(Name, part), PARTS_MAX, `must have at most ${PARTS_MAX} of each kind`).default({} as never)
 /** A set: its members are only what it names, and only they are pruned. */
 export const Manifest = z
   .strictObject({
@@ -71,9 +73,6 @@ export const Manifest = z
     streams: parts(StreamPart),
     smartmodules: parts(ModulePart),
     pipelines: parts(PipelinePart),
-  })
-  .refine(({ streams, smartmodules, pipelines }) => [streams, smartmodules, pipelines].every((each) => Object.keys(each).length <= 1000), {
-    message: 'must have at most 1000 of each kind',
   })
   .meta({ id: 'Manifest' })
 /** A validated manifest. */

@@ -11,6 +11,7 @@ import {
   Description,
   Difference,
   EmptyRequest,
+  fewMembers,
   Flag,
   IdParams,
   JsonObject,
@@ -66,9 +67,13 @@ const OnLostPosition = LostPosition.describe(
   'When the source no longer holds the position of a partition: fail, or continue with the earliest record that it holds',
 )
 
-const Offsets = z
-  .record(z.string().regex(/^(0|[1-9]\d{0,4})$/, 'must be a partition number'), z.number().int().min(0).max(Number.MAX_SAFE_INTEGER))
-  .meta({ id: 'PartitionOffsets' })
+const Offsets = fewMembers(
+  z
+    .record(z.string().regex(/^(0|[1-9]\d{0,4})$/, 'must be a partition number'), z.number().int().min(0).max(Number.MAX_SAFE_INTEGER))
+    .meta({ id: 'PartitionOffsets' }),
+  LIMITS.adopted_partitions_max,
+  `must have at most ${LIMITS.adopted_partitions_max} partitions`,
+)
 /** A position in a stream: its beginning or end, the first record that is not older than a time, or an offset per partition. */
 export const StreamPlace = z
   .union(

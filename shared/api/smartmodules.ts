@@ -3,7 +3,20 @@ import { z } from 'zod'
 import { LIMITS } from '../model/limits.ts'
 import { isStorable } from '../model/text.ts'
 import { HOST_PATTERN } from '../model/plug-in-requests.ts'
-import { Description, Flag, IdParams, Config, JsonObject, ListQuery, listOf, Name, Reference, SmartModuleKind, TimeSort } from './common.ts'
+import {
+  Config,
+  Description,
+  fewMembers,
+  Flag,
+  IdParams,
+  JsonObject,
+  ListQuery,
+  listOf,
+  Name,
+  Reference,
+  SmartModuleKind,
+  TimeSort,
+} from './common.ts'
 import { NotRun, Trace } from './operate.ts'
 import { StreamPlace } from './pipelines.ts'
 import { contract, Id, Timestamp } from './operation.ts'
@@ -98,12 +111,13 @@ const TrialStep = z
 /** Sources and binaries in one request: each takes a workshop for a while. */
 const TRIAL_UPLOADS_MAX = 4
 
+const HEADERS_MAX = 100
 const Headers = z.record(z.string(), z.string()).meta({ id: 'TextHeaders' })
 const TrialRecord = z
   .strictObject({
     key: z.string().nullable().default(null),
     value: z.unknown().describe('Any JSON value; null is a record without a value'),
-    headers: Headers.default({}),
+    headers: fewMembers(Headers, HEADERS_MAX, `must have at most ${HEADERS_MAX} headers`).default({}),
     timestamp: z.iso.datetime({ offset: true }).optional().describe('The time of the request by default'),
   })
   .meta({ id: 'TrialRecord' })

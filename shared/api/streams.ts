@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { LIMITS } from '../model/limits.ts'
 import { FIELD_NAME, isTypeName, TYPE_NAMES } from '../model/stream-schema.ts'
 import { STREAM_FORMATS, unfitFields, type StreamFormat } from '../model/stream-formats.ts'
-import { Description, IdParams, ListQuery, listOf, Name } from './common.ts'
+import { Description, fewMembers, IdParams, ListQuery, listOf, Name } from './common.ts'
 import { contract, Id, Timestamp } from './operation.ts'
 
 /** A validated request for a stream. */
@@ -14,13 +14,10 @@ const TypeName = z
   .refine(isTypeName, `must be a type name: ${TYPE_NAMES.join(', ')}; a trailing ? makes the field optional`)
 
 /** Field name to type name. Checked by hand, because zod's record would not report each bad key under its own pointer. */
-const StreamSchema = z
+const StreamFields = z
   .record(z.string(), z.unknown())
   .transform((fields, context) => {
-    const names = Object.keys(fields)
-    if (names.length < 1) context.addIssue({ code: 'custom', message: 'must have at least one field' })
-    if (names.length > LIMITS.stream_fields_max)
-      context.addIssue({ code: 'custom', message: `must have at most ${LIMITS.stream_fields_max} fields` })
+    if (Object.keys(fields).length < 1) context.addIssue({ code: 'custom', message: 'must have at least one field' })
     const checked: Record<string, string> = {}
     for (const [name, type] of Object.entries(fields)) {
       const fault =
@@ -40,6 +37,7 @@ const StreamSchema = z
     return checked
   })
   .meta({ id: 'StreamFieldsRequest' })
+const StreamSchema = fewMembers(StreamFields, LIMITS.stream_fields_max, `must have at most ${LIMITS.stream_fields_max} fields`)
 
 const COMPATIBILITIES = ['BACKWARD', 'BACKWARD_TRANSITIVE', 'FORWARD', 'FORWARD_TRANSITIVE', 'FULL', 'FULL_TRANSITIVE', 'NONE'] as const
 /** Settings of a new stream where its request leaves them out; the retention is in milliseconds. */

@@ -9,6 +9,8 @@ export const LIMITS = {
   credentials_body_bytes_max: 8 << 10,
   /** Of a JSON body around texts and binaries; of records that are written there are more. */
   body_values_max: 60_000,
+  /** Backslashes in the texts of a JSON body, each of which takes as long to read as a few dozen other characters. */
+  body_escapes_max: 1_000_000,
   /** Of one config, and of those of all steps together: two full tables of `dps/lookup`. Rows of large ones are parsed again and again. */
   config_values_max: 25_000,
   nesting_max: 32,

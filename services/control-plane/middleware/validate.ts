@@ -1,9 +1,7 @@
-/** Turns zod issues into faults with JSON pointers, and checks what zod does not: nesting, and integers that JavaScript rounds. */
-import type { ZodError, z } from 'zod'
+/** Turns zod issues into faults with JSON pointers, and checks the nesting of what is no JSON. */
+import { z, type ZodError } from 'zod'
 import { invalidRequest, type Detail } from '../service-error.ts'
-import { doubleOf, isRawJSON, parseAsWritten } from '../../../shared/model/exact-json.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
-import { hasLongNumber } from './json-body.ts'
 
 /** A path as a JSON pointer (RFC 6901). */
 export function pointer(path: readonly PropertyKey[], root = ''): string {
@@ -18,7 +16,9 @@ const depthOf = (issues: readonly { code?: string; path: readonly PropertyKey[] 
 
 function detailsOf(issue: Issue, root: string): Detail[] {
   if (issue.code === 'unrecognized_keys')
-    return issue.keys.map((key) => ({ path: pointer([...issue.path, key], root), message: 'is not a known member' }))
+    return issue.keys
+      .slice(0, LIMITS.details_max)
+      .map((key) => ({ path: pointer([...issue.path, key], root), message: 'is not a known member' }))
   // A name that is none: what is wrong with it is said of the key.
   if (issue.code === 'invalid_key')
     return [{ path: pointer(issue.path, root), message: `the name ${issue.issues[0]?.message ?? 'is not valid'}` }]
@@ -33,51 +33,19 @@ function detailsOf(issue: Issue, root: string): Detail[] {
   return [{ path: pointer(issue.path, root), message: issue.message }]
 }
 
-/** The parsed value, or every fault at once. */
+/** The parsed value, or the faults, of which there are no more than can be shown: to word one takes longer than to find it. */
 export function validated<T extends z.ZodType>(schema: T, value: unknown, root = ''): { value: z.output<T> } | { details: Detail[] } {
-  const parsed = schema.safeParse(value, { reportInput: true })
-  if (parsed.success) return { value: parsed.data }
-  return { details: parsed.error.issues.flatMap((issue) => detailsOf(issue, root)).slice(0, LIMITS.details_max) }
-}
-
-/** Whether the path is at or below a member that the pattern names. */
-const isBelow = (at: readonly PropertyKey[], pattern: readonly string[]): boolean =>
-  at.length >= pattern.length && pattern.every((part, index) => part === '*' || part === at[index])
-
-/**
- * The body with numbers as JavaScript's own, except in `exactMembers`, which keep their digits. Throws 400 naming every other integer that
- * JavaScript would round, because a different number would be stored.
- */
-export function withDigits(text: string, body: unknown, exactMembers: readonly string[] = []): unknown {
-  if (exactMembers.length === 0 && !hasLongNumber(text)) return body
-  const exact = exactMembers.map((path) => path.slice(1).split('/'))
+  // As `safeParse` does, which words each of them.
+  const context = { async: false, reportInput: true }
+  const parsed = schema._zod.run({ value, issues: [] }, context)
+  if (parsed instanceof Promise) throw new Error('the schema has a check that waits')
+  if (parsed.issues.length === 0) return { value: parsed.value as z.output<T> }
   const details: Detail[] = []
-  // One path for all, because most values need none.
-  const at: PropertyKey[] = []
-  const below = (name: PropertyKey, value: unknown): unknown => {
-    at.push(name)
-    const read = plain(value)
-    at.pop()
-    return read
+  for (const each of parsed.issues) {
+    details.push(...detailsOf(z.core.util.finalizeIssue(each, context, z.core.config()) as Issue, root))
+    if (details.length >= LIMITS.details_max) break
   }
-  const plain = (value: unknown): unknown => {
-    if (typeof value !== 'object' || value === null || exact.some((pattern) => isBelow(at, pattern))) return value
-    if (isRawJSON(value)) {
-      const number = doubleOf(value)
-      if (number === undefined && details.length < LIMITS.details_max)
-        details.push({ path: pointer(at), message: 'is a number that would lose digits' })
-      return number
-    }
-    if (Array.isArray(value)) return value.map((each, index) => below(index, each))
-    for (const name of Object.keys(value)) {
-      const own = (value as Record<string, unknown>)[name]
-      if (typeof own === 'object') (value as Record<string, unknown>)[name] = below(name, own)
-    }
-    return value
-  }
-  const read = plain(parseAsWritten(text))
-  if (details.length > 0) throw invalidRequest(details)
-  return read
+  return { details: details.slice(0, LIMITS.details_max) }
 }
 
 /** Throws 400 for a body that nests so deep, if that is beyond the limit. */

@@ -5,7 +5,7 @@
 import { isUtf8 } from 'node:buffer'
 import { createMemberScanner, NESTED } from '../../../shared/model/json-members.ts'
 import { jsonDepth } from '../../../shared/model/json-text.ts'
-import { parseJsonBody } from '../middleware/json-body.ts'
+import { assertBounded, parseJsonBody } from '../middleware/json-body.ts'
 import { invalidRequest } from '../service-error.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { turns } from '../turns.ts'
@@ -60,6 +60,16 @@ export async function parseLines(bytes: Buffer): Promise<RawRecords> {
   return { bytes, spans, values }
 }
 
+/** What is in such a document beside its records is read at once. */
+const BESIDE_RECORDS_MAX = 16 << 10
+
+function parseBesideRecords(text: string): unknown {
+  if (text.length > BESIDE_RECORDS_MAX)
+    throw invalidRequest([{ path: '', message: `the body has more than ${BESIDE_RECORDS_MAX} characters beside an array "records"` }])
+  assertBounded(text)
+  return parseJsonBody(text)
+}
+
 const RECORDS = createMemberScanner(['records'], true)
 
 /**
@@ -72,11 +82,11 @@ export async function parseElements(bytes: Buffer): Promise<{ rest: unknown; raw
   if (depth < 0) throw invalidRequest([{ path: '', message: 'the body is not valid JSON' }])
   const isFound = RECORDS.scan(bytes, 0, bytes.length) === undefined && RECORDS.sorts[0] === NESTED
   const [from, to] = isFound ? [RECORDS.starts[0]!, RECORDS.ends[0]!] : [0, 0]
-  if (!isFound || bytes[from] !== OPEN_ARRAY) return { rest: parseJsonBody(bytes.toString()), depth }
+  if (!isFound || bytes[from] !== OPEN_ARRAY) return { rest: parseBesideRecords(bytes.toString()), depth }
   const places: number[] = []
   jsonDepth(bytes, from, to, places)
   if (places.length / 2 > RECORDS_MAX) throw invalidRequest([{ path: '/records', message: `must hold at most ${RECORDS_MAX} records` }])
-  const rest = parseJsonBody(`${bytes.toString('utf8', 0, from)}[]${bytes.toString('utf8', to)}`)
+  const rest = parseBesideRecords(`${bytes.toString('utf8', 0, from)}[]${bytes.toString('utf8', to)}`)
   const spans = Int32Array.from(places)
   const values: unknown[] = []
   await turns(spans.length / 2, (index) => void values.push(JSON.parse(bytes.toString('utf8', spans[2 * index], spans[2 * index + 1]))))
