@@ -1,6 +1,6 @@
 /**
  * The HTTP surface: the middleware order as one list, and one handler per operation under both prefixes.
- * unread answers → request-id → security headers → errors → target → database watch
+ * unread answers → refused connections → request-id → security headers → errors → target → database watch
  * → [authenticate → rate-limit → scope → body → validate → idempotency → audit] → handler
  */
 import { join } from 'node:path'
@@ -32,6 +32,7 @@ import { createBodyReads, createPushables, ingest } from './ingest/ingest.ts'
 import { createAudit, isAudited, type SignInAudit } from './middleware/audit.ts'
 import { createAuthenticate } from './middleware/authenticate.ts'
 import { createClientAddress } from './middleware/client-address.ts'
+import { endRefused } from './middleware/end-refused.ts'
 import { errors } from './middleware/errors.ts'
 import { createFewAtOnce } from './middleware/few-at-once.ts'
 import { withIdempotency } from './middleware/idempotency.ts'
@@ -99,7 +100,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
     if ((error as { code?: unknown } | null)?.code === 'ERR_STREAM_PREMATURE_CLOSE') return
     deps.log.warn({ reason: reasonOf(error) }, 'an answer could not be sent')
   })
-  for (const each of [endUnread(), requestId, securityHeaders, errors(deps.log), assertTarget]) app.use(each)
+  for (const each of [endUnread(), endRefused(), requestId, securityHeaders, errors(deps.log), assertTarget]) app.use(each)
   servePages(router, contracts, limits.page)
   serveConsole(router, readConsole(CONSOLE), limits.page)
   serveDocs(router, readBuilt(DOCS), limits.page)
