@@ -1,4 +1,8 @@
-/** A database that stops answering: a request that waits for it fails with 503 within three seconds, later ones at once. */
+/**
+ * A database that stops answering: a request that waits for it fails with 503 within three seconds, later ones at once. One whose answers
+ * are not read in time is not away.
+ */
+import { setImmediate } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { openDatabase } from '../../services/control-plane/store/database.ts'
 import { openDatabaseWatch } from '../../services/control-plane/store/database-watch.ts'
@@ -30,5 +34,21 @@ it('a silent database fails a waiting call with 503 within 3 s, and later calls 
     silence.close()
     await watch.close()
     await db.destroy()
+  }
+})
+
+it('a database that answers is not away, however busy this thread is', async () => {
+  const watch = openDatabaseWatch(service().databaseUrl)
+  try {
+    await eventually('the database answers', async () => watch.during(async () => true))
+    const waiting = watch.during(() => new Promise<string>((resolve) => setTimeout(resolve, 9000, 'done')))
+    for (let round = 0; round < 10; round++) {
+      for (const from = performance.now(); performance.now() - from < 1000;);
+      await setImmediate()
+    }
+    expect(await watch.during(async () => 'now')).toBe('now')
+    expect(await waiting).toBe('done')
+  } finally {
+    await watch.close()
   }
 })

@@ -2,6 +2,7 @@
  * Checks the database several times a second, so that requests fail at once while it is away, and soon when it goes away during them: a
  * frozen server or a cut connection sends no error to the client that waits for it.
  */
+import { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { unavailable } from '../service-error.ts'
@@ -9,6 +10,25 @@ import { unavailable } from '../service-error.ts'
 const LOOK_MS = 400
 /** A server that takes longer to answer counts as away. */
 const ANSWER_MS = 800
+const TICK_MS = 100
+
+/**
+ * What comes within `ANSWER_MS`. While this thread is busy, no answer can be read: however long it stood still, only one tick passes, and
+ * what has come is read before the next.
+ */
+async function inTime<T>(answer: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>()
+  let left = ANSWER_MS / TICK_MS
+  const timer = setInterval(() => {
+    // Sockets are read between timers and immediates.
+    if (--left === 0) setImmediate(() => late.reject(new Error(`no answer within ${ANSWER_MS} ms`)))
+  }, TICK_MS)
+  try {
+    return await Promise.race([answer, late.promise])
+  } finally {
+    clearInterval(timer)
+  }
+}
 
 /** Ends waits for the database when it goes away. */
 export type DatabaseWatch = {
@@ -27,12 +47,18 @@ export function openDatabaseWatch(url: string): DatabaseWatch {
 
   async function look(): Promise<void> {
     if (!client) {
-      const opening = new pg.Client({ connectionString: url, connectionTimeoutMillis: ANSWER_MS, query_timeout: ANSWER_MS })
+      const socket = new Socket()
+      const opening = new pg.Client({ connectionString: url, stream: () => socket })
       opening.on('error', () => {})
-      await opening.connect()
+      try {
+        await inTime(opening.connect())
+      } catch (error) {
+        socket.destroy()
+        throw error
+      }
       client = opening
     }
-    await client.query('SELECT 1')
+    await inTime(client.query('SELECT 1'))
   }
 
   async function forget(): Promise<void> {
