@@ -15,16 +15,26 @@ export type FinalsOptions = {
 
 const isOver = ({ status }: ObservedTask): boolean => status === 'failed' || status === 'finished'
 
+/** What a processor says of a task that no runner has. */
+export function reportOfNone(
+  definition: PipelineDefinition,
+  { role, task }: TaskId,
+  { processorId, now }: Pick<FinalsOptions, 'processorId' | 'now'>,
+  status: 'starting' | 'stopped' | 'failed',
+  reason: string | null,
+): ObservedTask {
+  const { revision, attempt } = definition
+  const at = new Date(now()).toISOString()
+  const work = { records_per_second: 0, in_flight: 0, held_back: false, quarantined: [], measures: [], partitions: [] }
+  return { ...runOf(definition), role, task, processor_id: processorId, revision, attempt, status, reason, at, ...work }
+}
+
 export function createFinals({ processorId, pipelines, holds, isMine, now }: FinalsOptions) {
   /** The final report of each task of a stopped pipeline, kept until the task starts again or the pipeline is deleted. */
   const finals = new Map<string, ObservedTask>()
 
-  function idle(definition: PipelineDefinition, { role, task }: TaskId, status: 'stopped' | 'failed', reason: string | null): ObservedTask {
-    const { revision, attempt } = definition
-    const at = new Date(now()).toISOString()
-    const work = { records_per_second: 0, in_flight: 0, held_back: false, quarantined: [], measures: [], partitions: [] }
-    return { ...runOf(definition), role, task, processor_id: processorId, revision, attempt, status, reason, at, ...work }
-  }
+  const idle = (definition: PipelineDefinition, id: TaskId, status: 'stopped' | 'failed', reason: string | null): ObservedTask =>
+    reportOfNone(definition, id, { processorId, now }, status, reason)
 
   return {
     reports: (): ObservedTask[] => [...finals.values()],

@@ -115,6 +115,10 @@ export function createRunnerGroup(options: RunnerGroupOptions) {
   return {
     name: options.name,
     startAt: 0,
+    /** It has work, and no runner that is ready. */
+    waitingSince: undefined as number | undefined,
+    /** Why its last runner ended, until another one is ready. */
+    lastEnd: null as string | null,
     idleSince: undefined as number | undefined,
     /** Nothing is to run in it any more, and its tasks have not ended yet. */
     leavingSince: undefined as number | undefined,

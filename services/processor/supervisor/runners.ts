@@ -7,6 +7,7 @@ import { availableParallelism } from 'node:os'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import { keyOfReport, runOfReport, type ObservedTask } from '../../../shared/model/observed.ts'
 import { isSameTask } from '../../../shared/model/task.ts'
+import { reportOfNone } from './finals.ts'
 import { createRunnerGroup, type Placement, type RunnerGroup, type RunnerGroupOptions } from './runner-group.ts'
 import { startRunner, type RunnerEnd, type RunnerProcess, type RunnerProcessOptions } from './runner-process.ts'
 
@@ -50,6 +51,12 @@ const RECENT_MS = 10 * 60_000
 const SOON_MS = 20
 /** Runners that start at the same time: more would only be ready later, all of them. */
 const STARTING_MAX = Math.max(2, availableParallelism())
+/** Of one account: those of its suspects, which may end again and again, leave a place to others. */
+const STARTING_OF_ACCOUNT_MAX = STARTING_MAX - 1
+/** Pipelines whose runner takes longer to come say so, and it gets more time. */
+const SOON_READY_MS = 5000
+
+const accountsOf = (placement: Placement): Set<string> => new Set([...placement.values()].map(({ definition }) => definition.account_id))
 
 /** Whether the group's runner is to end: it has had no work for a while, or has tasks that are not wanted and do not end. */
 function isOverdue(group: RunnerGroup, isWanted: boolean, nowMs: number): boolean {
@@ -62,11 +69,31 @@ function isOverdue(group: RunnerGroup, isWanted: boolean, nowMs: number): boolea
   return isLeaving && nowMs - group.leavingSince! > LEAVING_MAX_MS
 }
 
+/** `starting`: what is to run in the runners that are starting. */
+function mayStart(placement: Placement, starting: readonly Placement[]): boolean {
+  const countOf = (account: string) => starting.filter((each) => accountsOf(each).has(account)).length
+  return starting.length < STARTING_MAX && [...accountsOf(placement)].every((account) => countOf(account) < STARTING_OF_ACCOUNT_MAX)
+}
+
+const isLate = ({ waitingSince }: RunnerGroup, nowMs: number): boolean =>
+  waitingSince !== undefined && nowMs - waitingSince >= SOON_READY_MS
+
+/** Says of a group's tasks that they wait for their runner. */
+function waitingIn(group: RunnerGroup, placement: Placement | undefined, own: Parameters<typeof reportOfNone>[2]): ObservedTask[] {
+  if (!isLate(group, own.now())) return []
+  const reason = group.lastEnd ?? 'the runner of the pipeline has not come up yet: the processor has little time for it'
+  return [...(placement?.values() ?? [])].flatMap(({ definition, tasks }) =>
+    tasks.map((task) => reportOfNone(definition, task, own, 'starting', reason)),
+  )
+}
+
 export function openRunners(options: RunnersOptions): Runners {
   const { now, log } = options
   const groups = new Map<string, RunnerGroup>()
   /** Last reports of tasks whose runner has ended, until another one reports them. */
   const orphans = new Map<string, ObservedTask>()
+  /** What was placed last. */
+  let wanted: ReadonlyMap<string, Placement> = new Map()
   /** Which group a process serves; the spare one serves none. */
   const served = new Map<RunnerProcess, RunnerGroup>()
   /** By group, the times at which its runner ended without being asked to, blamed or not. */
@@ -105,10 +132,10 @@ export function openRunners(options: RunnersOptions): Runners {
       log('warn', 'a runner ended', { group: group.name, cause: end.cause, at_work: end.notes })
       options.onEnd(group.name, runs, end)
     }
-    const reason = end.isWanted ? null : `retrying: the runner of the pipeline ended (${end.cause})`
+    group.lastEnd = end.isWanted ? null : `retrying: the runner of the pipeline ended (${end.cause})`
     for (const task of last) {
       if (task.status === 'failed' || task.status === 'finished') options.onTaskEnded(task)
-      else orphans.set(keyOfReport(task), { ...task, status: 'starting', reason, records_per_second: 0, in_flight: 0 })
+      else orphans.set(keyOfReport(task), { ...task, status: 'starting', reason: group.lastEnd, records_per_second: 0, in_flight: 0 })
     }
     if (!end.isWanted) ends.set(group.name, [...recentEnds(group.name), now()])
     const recent = recentEnds(group.name).length
@@ -117,11 +144,9 @@ export function openRunners(options: RunnersOptions): Runners {
     setTimeout(options.onFreed, SOON_MS)
   }
 
-  function recentEnds(name: string): number[] {
-    return (ends.get(name) ?? []).filter((at) => now() - at < RECENT_MS)
-  }
+  const recentEnds = (name: string): number[] => (ends.get(name) ?? []).filter((at) => now() - at < RECENT_MS)
 
-  const starting = (): number => [...served.keys()].filter((runner) => !runner.isReady()).length
+  const starting = (): Placement[] => [...served].flatMap(([runner, { name }]) => (runner.isReady() ? [] : [wanted.get(name) ?? new Map()]))
 
   function open(name: string): RunnerGroup {
     const group: RunnerGroup = createRunnerGroup({
@@ -136,12 +161,19 @@ export function openRunners(options: RunnersOptions): Runners {
 
   function place(placements: ReadonlyMap<string, Placement>): void {
     if (closed) return
+    wanted = placements
     for (const name of placements.keys()) if (!groups.has(name)) open(name)
-    for (const group of groups.values()) {
+    // Those first whose runners have ended least.
+    for (const group of [...groups.values()].toSorted((a, b) => recentEnds(a.name).length - recentEnds(b.name).length)) {
       const placement = placements.get(group.name)
-      if (!group.runner && placement && group.startAt <= now() && starting() < STARTING_MAX) take(group)
+      if (!group.runner && placement && group.startAt <= now() && mayStart(placement, starting())) take(group)
+      const isReady = group.runner?.isReady() === true
+      group.waitingSince = isReady || !placement ? undefined : (group.waitingSince ?? now())
+      if (isReady) group.lastEnd = null
       group.tell(placement ?? new Map())
-      if (placement) group.runner?.setNice(options.niceOf(group.name, placement, group.runner.hasSteppedBack()))
+      // With what is left over, a busy machine would start it in minutes; a second of CPU time is all that it needs.
+      const nice = placement && (isLate(group, now()) ? 0 : options.niceOf(group.name, placement, group.runner?.hasSteppedBack() === true))
+      if (nice !== undefined) group.runner?.setNice(nice)
       if (!group.runner && !placement && group.isEmpty()) groups.delete(group.name)
       else if (isOverdue(group, placement !== undefined, now())) group.runner?.drain()
     }
@@ -159,7 +191,11 @@ export function openRunners(options: RunnersOptions): Runners {
     reports() {
       const reported = [...groups.values()].flatMap((group) => group.reports())
       const keys = new Set(reported.map(keyOfReport))
-      return [...reported, ...[...orphans].flatMap(([key, last]) => (keys.has(key) ? [] : [last]))]
+      const before = [...orphans].flatMap(([key, last]) => (keys.has(key) ? [] : [last]))
+      const own = { processorId: options.settings.processorId, now }
+      const late = [...groups.values()].flatMap((group) => waitingIn(group, wanted.get(group.name), own))
+      const isKnown = (key: string) => keys.has(key) || orphans.has(key) || this.holds(key)
+      return [...reported, ...before, ...late.filter((report) => !isKnown(keyOfReport(report)))]
     },
     usage: () =>
       [...served].map(([runner, group]) => ({ group: group.name, account: group.account(), pid: runner.pid, ...runner.usage() })),

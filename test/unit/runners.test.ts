@@ -1,0 +1,78 @@
+/** Which runners are started where there is little time for them, and what their pipelines say meanwhile: real processes. */
+import { availableParallelism } from 'node:os'
+import { afterEach, expect, it } from 'vitest'
+import { cacheFolder } from '../../deploy/local/cache.ts'
+import type { Placement } from '../../services/processor/supervisor/runner-group.ts'
+import { openRunners, type Runners } from '../../services/processor/supervisor/runners.ts'
+import { chainTask } from '../../shared/model/task.ts'
+import { definitionOf } from '../harness/definitions.ts'
+
+let runners: Runners | undefined
+afterEach(() => runners?.close())
+
+let time = 1_000_000
+function openUnit(): Runners {
+  runners = openRunners({
+    settings: {
+      processorId: 'processor-1',
+      brokers: ['127.0.0.1:1'],
+      security: { tls: false },
+      prefix: 'unit',
+      cacheFolder: cacheFolder(),
+      lanes: 1,
+      roundBytesMax: 1 << 20,
+      fetchBudgetBytes: 16 << 20,
+      callTimeoutMs: 1000,
+      sessionTimeoutMs: 6000,
+      logLevel: 'silent',
+    },
+    env: {},
+    memoryBytesMax: 2 ** 31,
+    now: () => time,
+    definitions: {
+      pipelines: new Map(),
+      revision: () => undefined,
+      account: () => undefined,
+      secretsOf: () => ({}),
+      secretsVersion: () => 0,
+      smartModule: () => undefined,
+      caughtUp: Promise.resolve(),
+      close: () => Promise.resolve(),
+    },
+    connectorDefaults: { addresses: 'any', bucket_folders: [], per_account: { warehouse: false, bucket: false } },
+    niceOf: () => 0,
+    onEnd: () => {},
+    onTaskEnded: () => {},
+    onDeclined: () => {},
+    onLogs: () => {},
+    onChange: () => {},
+    onFreed: () => {},
+    log: () => {},
+  })
+  return runners
+}
+
+const placementOf = (id: string, account_id: string): Placement =>
+  new Map([[id, { definition: definitionOf(id, { account_id }), tasks: [chainTask(0)] }]])
+
+it('suspects of one account leave a place to start to others, whose pipelines say what they wait for', () => {
+  const own = openUnit()
+  const many = Math.max(2, availableParallelism()) + 2
+  const suspects = Array.from({ length: many }, (_, index) => `pl_${index}`)
+  const groups = new Map([
+    ...suspects.map((id) => [`suspect/${id}`, placementOf(id, 'acc_a')] as const),
+    ['account/acc_b', placementOf('pl_b', 'acc_b')] as const,
+  ])
+  // None of them is ready before this thread has heard of it.
+  own.place(groups)
+  const started = own.usage().map(({ group }) => group)
+  expect(started).toHaveLength(many - 2)
+  expect(started).toContain('account/acc_b')
+  expect(own.reports()).toEqual([])
+  time += 6000
+  own.place(groups)
+  const reason = expect.stringContaining('has not come up yet')
+  const reports = own.reports()
+  expect(reports.map(({ pipeline_id }) => pipeline_id).toSorted()).toEqual([...suspects, 'pl_b'].toSorted())
+  for (const report of reports) expect(report).toMatchObject({ status: 'starting', reason, processor_id: 'processor-1' })
+})
