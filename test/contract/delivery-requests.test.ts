@@ -57,7 +57,7 @@ describe('the operator’s endpoints', () => {
     },
   )
 
-  it('show the newest revisions of a pipeline, of which any number is kept', async () => {
+  it('show the newest revisions of a pipeline, and keep as many as there is room for', async () => {
     const db = openDatabase(service().env.DATABASE_URL!, 1)
     try {
       const [newest] = await listRevisions(db, pipeline)
@@ -69,7 +69,18 @@ describe('the operator’s endpoints', () => {
           expect((await listRevisions(trx, pipeline)).map(({ revision }) => revision)).toEqual([1, 2, 3, 4])
           expect((await listRevisions(trx, pipeline, Math.floor(2.5 * bytes))).map(({ revision }) => revision)).toEqual([3, 4])
           expect((await findRevision(trx, pipeline, 2))?.definition.revision).toBe(2)
-          const large = { ...newest!.definition, revision: 5, group_id: 'x'.repeat(12 << 20) }
+          // One more than there is room for: the oldest go, and the newest stays however large it is.
+          const stored = (
+            await trx('pipeline_revisions')
+              .where({ pipeline_id: pipeline })
+              .sum({ sum: trx.raw('pg_column_size(definition)') })
+          )[0]
+          await insertRevision(trx, { ...later.at(-1)!, revision: 5 }, Number(stored!.sum))
+          expect((await listRevisions(trx, pipeline)).map(({ revision }) => revision).at(-1)).toBe(5)
+          expect(await findRevision(trx, pipeline, 1)).toBeUndefined()
+          await insertRevision(trx, { ...later.at(-1)!, revision: 6 }, 1)
+          expect((await listRevisions(trx, pipeline)).map(({ revision }) => revision)).toEqual([6])
+          const large = { ...newest!.definition, revision: 7, group_id: 'x'.repeat(12 << 20) }
           await expect(insertRevision(trx, large)).rejects.toThrow('more than 12 MiB')
           await trx.rollback()
         })

@@ -73,17 +73,31 @@ export function definitionText(definition: PipelineDefinition): string {
   return text
 }
 
-/** Stores a revision of a pipeline. */
-export async function insertRevision(db: Queryable, definition: PipelineDefinition): Promise<void> {
+const REVISIONS_MAX = 500
+/** As they are stored, which may be compressed. */
+const STORED_BYTES_MAX = 64 << 20
+
+/**
+ * Stores a revision of a pipeline, and drops the oldest where there would be more than 500, or 64 MiB: a change of a few bytes stores all
+ * of the definition again, and no quota counts it. Tasks don't read these rows.
+ */
+export async function insertRevision(db: Queryable, definition: PipelineDefinition, bytesMax = STORED_BYTES_MAX): Promise<void> {
   const { pipeline_id, revision } = definition
   await db('pipeline_revisions').insert({ pipeline_id, revision, definition: definitionText(definition) })
+  await db.raw(
+    `WITH measured AS (
+       SELECT revision, row_number() OVER newest AS place, sum(pg_column_size(definition)) OVER newest AS bytes
+       FROM pipeline_revisions WHERE pipeline_id = :pipeline_id WINDOW newest AS (ORDER BY revision DESC))
+     DELETE FROM pipeline_revisions WHERE pipeline_id = :pipeline_id
+       AND revision IN (SELECT revision FROM measured WHERE place > 1 AND (place > :max OR bytes > :bytesMax))`,
+    { pipeline_id, max: REVISIONS_MAX, bytesMax },
+  )
 }
 
-const REVISIONS_MAX = 500
-const REVISIONS_BYTES_MAX = 16 << 20
+const SHOWN_BYTES_MAX = 16 << 20
 
-/** The newest revisions of a pipeline, oldest first: at most 500, and 16 MiB, because each is up to 1 MiB and all are kept. */
-export async function listRevisions(db: Queryable, pipelineId: string, bytesMax = REVISIONS_BYTES_MAX): Promise<RevisionRow[]> {
+/** The newest revisions of a pipeline, oldest first: at most 16 MiB of those that are kept. */
+export async function listRevisions(db: Queryable, pipelineId: string, bytesMax = SHOWN_BYTES_MAX): Promise<RevisionRow[]> {
   const { rows } = (await db.raw(
     `WITH newest AS (SELECT * FROM pipeline_revisions WHERE pipeline_id = ? ORDER BY revision DESC LIMIT ?),
      measured AS (SELECT *, sum(octet_length(definition::text)) OVER (ORDER BY revision DESC) AS bytes FROM newest)
