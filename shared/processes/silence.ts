@@ -32,7 +32,8 @@ export function createSilence(lookSeconds: number) {
      */
     isOver(limit: number, waitedSeconds: number): boolean {
       silent += lookSeconds
-      starved += Math.min(lookSeconds, waitedSeconds - waitedBefore)
+      // The kernel counts a wait at its end.
+      starved = Math.min(silent, starved + waitedSeconds - waitedBefore)
       waitedBefore = waitedSeconds
       return silent - starved > limit || silent > limit * TIMES_MAX
     },

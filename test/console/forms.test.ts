@@ -237,7 +237,8 @@ describe.skipIf(!hasBrowser)('a form that is not saved', () => {
       for (const [times, go] of [page.goForward, page.goBack].entries()) {
         await go.call(page)
         await eventually('it has asked', async () => answers.asked.length === times + 1)
-        expect([page.url(), await records.inputValue()]).toEqual([at('start'), '{"kept": 1}'])
+        await eventually('the page is the same', async () => page.url() === at('start'))
+        expect(await records.inputValue()).toBe('{"kept": 1}')
       }
       answers.isLeft = true
       await page.goBack()

@@ -22,6 +22,11 @@ it('what it waited before it was last heard is no excuse', () => {
   expect([silence.isOver(1, 50), silence.isOver(1, 50)]).toEqual([false, true])
 })
 
+it('a long wait counts once it has ended', () => {
+  const silence = createSilence(1)
+  expect([silence.isOver(2, 0), silence.isOver(2, 0), silence.isOver(2, 3), silence.isOver(2, 3)]).toEqual([false, false, false, false])
+})
+
 it('a second in which it waited for many counts as one', () => {
   const silence = createSilence(1)
   expect([silence.isOver(1, 30), silence.isOver(1, 30), silence.isOver(1, 30)]).toEqual([false, false, true])

@@ -49,6 +49,8 @@ const LOOKS = /\/(?:check|compile|plan|preview|test)$/
 const TRIES = 3
 const WAIT_MAX_S = 10
 const isBusy = (status: number): boolean => status === 429 || status === 503
+/** 503 says of a part that is away which one it is. */
+const BUSY = /too many|a process for the request|processor time/
 
 /** Asks a busy service again, when it says, where nothing was changed. */
 async function sendPatiently(method: string, path: string, body: unknown, options: CallOptions): Promise<Response> {
@@ -80,7 +82,7 @@ export async function call<T>(method: string, path: string, body?: unknown, opti
     throw new Failure(401, 'unauthorized', 'Your session has ended.')
   }
   const message = error?.message ?? `the service answered ${answer.status}`
-  const busy = method !== 'GET' && isBusy(answer.status) && !path.startsWith('/session') ? 'The service is busy: ' : ''
+  const busy = method !== 'GET' && isBusy(answer.status) && BUSY.test(message) ? 'The service is busy: ' : ''
   throw new Failure(answer.status, error?.code ?? 'unknown', busy + message, error?.details)
 }
 

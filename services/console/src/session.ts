@@ -98,6 +98,8 @@ export async function openSession(): Promise<void> {
   for (;;) {
     try {
       session.value = await get<Session>('/session')
+      // It may be new: the provider's sign-in ends here.
+      tabs.postMessage(session.value.member?.id)
       return
     } catch (error) {
       if (error instanceof Failure && error.status > 0 && error.status < 500) {

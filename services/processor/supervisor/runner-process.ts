@@ -116,7 +116,7 @@ function start({ settings, env, memoryBytesMax, now, onReady, onValue }: RunnerP
     isReading: () => !ready || silence.seconds() < BEATS_LATE,
     onBroken,
     onValue(value) {
-      silence.heard()
+      if (ready || value.type === 'ready') silence.heard()
       if (value.type === 'beat') beat = value
       else if (value.type === 'ready') {
         ready = true
