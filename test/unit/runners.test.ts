@@ -52,8 +52,8 @@ function openUnit(): Runners {
   return runners
 }
 
-const placementOf = (id: string, account_id: string): Placement =>
-  new Map([[id, { definition: definitionOf(id, { account_id }), tasks: [chainTask(0)] }]])
+const placementOf = (id: string, account_id: string, desired: 'running' | 'paused' = 'running'): Placement =>
+  new Map([[id, { definition: definitionOf(id, { account_id, desired }), tasks: [chainTask(0)] }]])
 
 it('suspects of one account leave a place to start to others, whose pipelines say what they wait for', () => {
   const own = openUnit()
@@ -62,6 +62,8 @@ it('suspects of one account leave a place to start to others, whose pipelines sa
   const groups = new Map([
     ...suspects.map((id) => [`suspect/${id}`, placementOf(id, 'acc_a')] as const),
     ['account/acc_b', placementOf('pl_b', 'acc_b')] as const,
+    // It waits for nothing: what it says would take the place of the reason for which it is paused.
+    ['account/acc_c', placementOf('pl_c', 'acc_c', 'paused')] as const,
   ])
   // None of them is ready before this thread has heard of it.
   own.place(groups)

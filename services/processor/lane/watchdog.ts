@@ -69,7 +69,9 @@ export function startWatchdog({ threads, turns, quarantine, count, callTimeoutMs
 
   function deadlineOf(chain: Registered | undefined, call: Call): number {
     const whole = chain?.spec.steps[call.step]?.timeoutMs ?? callTimeoutMs
-    if (!chain || call.partition < 0 || !chain.replayBook.isSearching(call.partition)) return whole
+    // A step's limit is for its calls; a start on a busy machine may take more than a short one.
+    if (call.partition < 0) return Math.max(whole, callTimeoutMs)
+    if (!chain?.replayBook.isSearching(call.partition)) return whole
     return Math.min(whole, call.first === call.last ? SEARCH_LAST_DEADLINE_MS : SEARCH_DEADLINE_MS)
   }
 

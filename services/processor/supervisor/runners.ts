@@ -82,9 +82,9 @@ const isLate = ({ waitingSince }: RunnerGroup, nowMs: number): boolean =>
 function waitingIn(group: RunnerGroup, placement: Placement | undefined, own: Parameters<typeof reportOfNone>[2]): ObservedTask[] {
   if (!isLate(group, own.now())) return []
   const reason = group.lastEnd ?? 'the runner of the pipeline has not come up yet: the processor has little time for it'
-  return [...(placement?.values() ?? [])].flatMap(({ definition, tasks }) =>
-    tasks.map((task) => reportOfNone(definition, task, own, 'starting', reason)),
-  )
+  // One that is paused waits for nothing, and would lose the reason for which it is.
+  const waiting = [...(placement?.values() ?? [])].filter(({ definition }) => definition.desired === 'running')
+  return waiting.flatMap(({ definition, tasks }) => tasks.map((task) => reportOfNone(definition, task, own, 'starting', reason)))
 }
 
 export function openRunners(options: RunnersOptions): Runners {
@@ -135,6 +135,7 @@ export function openRunners(options: RunnersOptions): Runners {
     group.lastEnd = end.isWanted ? null : `retrying: the runner of the pipeline ended (${end.cause})`
     for (const task of last) {
       if (task.status === 'failed' || task.status === 'finished') options.onTaskEnded(task)
+      else if (task.status === 'paused') orphans.set(keyOfReport(task), task)
       else orphans.set(keyOfReport(task), { ...task, status: 'starting', reason: group.lastEnd, records_per_second: 0, in_flight: 0 })
     }
     if (!end.isWanted) ends.set(group.name, [...recentEnds(group.name), now()])
