@@ -147,6 +147,27 @@ export function map(record: Record): void {
   expect((await chain.run(['{"a":"x"}', '{"b":1}'])).values).toEqual(['{"a":"x","copy":"x"}', '{"b":1,"copy":""}'])
 })
 
+it('nothing is walked over where there is no such list or object, and nothing is no number', async () => {
+  const code = `import { Items, Kind, Members, Path, Record, integerOf } from 'dps'
+const a = new Path('a')
+export function map(record: Record): void {
+  const found = record.find(a)
+  const items = new Items(found.start, found.end)
+  const members = new Members(found.start, found.end)
+  let n = 0
+  while (n < 100 && items.next()) n++
+  while (n < 100 && members.next()) n++
+  const writer = record.writer()
+  writer.text(n.toString() + (found.kind == Kind.Missing ? ' ' + integerOf(found.start, found.end, -1).toString() : ''))
+  record.commit(writer)
+}`
+  const chain = await openTestChain([{ name: 'own', config: {} }], { own: await WebAssembly.compile(await compileSmartModule(code)) })
+  const found = await chain.run(['{"a":[1,"x",[2],{"b":3}]}', '{"b":1}', '{"a":{"b":[],"c":1}}', '{"b":1}', '{"a":5}'])
+  expect(found.values).toEqual(['"4"', '"0 -1"', '"2"', '"0 -1"', '"0"'])
+  const others = await chain.run(['[]', '{}', '""', '"x:y"', 'null', '-12.5e3'].map((a) => `{"a":${a}}`))
+  expect(others.values).toEqual(Array.from({ length: 6 }, () => '"0"'))
+})
+
 describe('the package of the SDK', () => {
   it('has the types of what it exports, and of AssemblyScript', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'dps-sdk-'))

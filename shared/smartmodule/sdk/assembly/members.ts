@@ -2,13 +2,18 @@
 import { closeOf, skipChecked, skipSpace } from './json'
 import { textOf } from './text'
 
+/** Where the object or array [start, end) that opens with this byte ends; 0, so that nothing is walked over, where there is none. */
+function stopOf(start: usize, end: usize, opening: u32): usize {
+  return start < end && load<u8>(start) == opening ? end : 0
+}
+
 /** Where the next member or item begins, or the bracket that ends them. */
 function nextFrom(at: usize, stop: usize): usize {
   const p = skipSpace(at, stop)
   return load<u8>(p) == 44 ? skipSpace(p + 1, stop) : p
 }
 
-/** The members of a checked object [start, end); `name`, `start` and `end` are of the one at hand. */
+/** The members of a checked object [start, end), none of what is no object; `name`, `start` and `end` are of the one at hand. */
 export class Members {
   name: string = ''
   start: usize = 0
@@ -17,9 +22,10 @@ export class Members {
   private stop: usize
   constructor(start: usize, end: usize) {
     this.at = start + 1
-    this.stop = end
+    this.stop = stopOf(start, end, 123)
   }
   next(): bool {
+    if (this.stop == 0) return false
     const p = nextFrom(this.at, this.stop)
     if (load<u8>(p) != 34) return false
     const close = closeOf(p + 1) + 1
@@ -31,7 +37,7 @@ export class Members {
   }
 }
 
-/** The items of a checked array [start, end); `start` and `end` are of the one at hand. */
+/** The items of a checked array [start, end), none of what is no array; `start` and `end` are of the one at hand. */
 export class Items {
   start: usize = 0
   end: usize = 0
@@ -39,9 +45,10 @@ export class Items {
   private stop: usize
   constructor(start: usize, end: usize) {
     this.at = start + 1
-    this.stop = end
+    this.stop = stopOf(start, end, 91)
   }
   next(): bool {
+    if (this.stop == 0) return false
     const p = nextFrom(this.at, this.stop)
     if (load<u8>(p) == 93) return false
     this.start = p

@@ -253,6 +253,7 @@ function digitAt(from: usize, end: usize): u32 {
 /** Compares two JSON numbers by all their digits: negative, 0 or positive. Doubles, where they differ, give the same order faster. */
 /** The whole number of a checked number token, exactly; `fallback` for one with a part after the point or beyond 64 bits. */
 export function integerOf(p: usize, end: usize, fallback: i64): i64 {
+  if (p >= end) return fallback
   const isNegative = load<u8>(p) == 45
   const digits = isNegative ? p + 1 : p
   let value: u64 = 0
