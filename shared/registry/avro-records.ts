@@ -1,6 +1,6 @@
 /** Fields of Avro's records and their defaults. avsc takes defaults of a union's first branch only, and none beyond 2^53. */
 import { doubleOf, integerOf, isRawJSON } from '../model/exact-json.ts'
-import { isObject, LONG, type Shape } from './avro-types.ts'
+import { isObject, LONG, takeDefaultText, type Shape } from './avro-types.ts'
 
 type Fields = {
   /** Types by the fields' names. */
@@ -80,6 +80,7 @@ function converted(type: Shape, given: unknown): unknown {
       return Object.fromEntries(type.fields!.map((field) => [field.name, defaultFor(field.type, member(field.name))]))
     }
     default:
+      if (typeof given === 'string') takeDefaultText(type, given)
       // A number as it was written fits no other type.
       return isRawJSON(given) ? undefined : given
   }

@@ -37,7 +37,6 @@ export function openAvroType({ text, references }: SchemaText, budget: JsonBudge
   const named = countedTypes(types, budget)
   const options = { wrapUnions: 'auto', logicalTypes: logicalTypes(avro.types, budget), registry: {}, typeHook }
   const long = exactLong(avro.types)
-  const uuid = uuidText(avro.types)
   const opened = new Set<object>()
   /** Whether avsc should make a logical type of the schema. It then asks again for the underlying type, which is answered with false. */
   function isLogical(schema: Record<string, unknown>): boolean {
@@ -58,7 +57,7 @@ export function openAvroType({ text, references }: SchemaText, budget: JsonBudge
     if (!isObject(schema) || isLogical(schema)) return undefined
     if (schema.logicalType !== undefined && logicalOf(schema) === undefined) {
       const { logicalType: _ignored, ...plain } = schema
-      return schema.logicalType === 'uuid' && schema.type === 'string' ? uuid : Type.forSchema(plain, given)
+      return schema.logicalType === 'uuid' && schema.type === 'string' ? uuidText(avro.types) : Type.forSchema(plain, given)
     }
     return schema.type === 'long' ? long : named(schema, given)
   }

@@ -128,17 +128,25 @@ export function logicalTypes({ LogicalType }: typeof import('avsc').types, budge
   }
 }
 
-const uuids = new WeakSet<object>()
+/** Types of UUID texts, each with the texts that defaults of its schema have for it. */
+const uuids = new WeakMap<object, Set<unknown>>()
+const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
 
-/** Returns an avsc type for texts that are UUIDs. It reads and writes any text: `isUuidText` is for those who write. */
+/** Returns an avsc type for texts that are UUIDs. It reads and writes any text: `isNoUuid` is for those who write. */
 export function uuidText({ StringType }: typeof import('avsc').types): Type {
   const type = new StringType()
-  uuids.add(type)
+  uuids.set(type, new Set())
   return type
 }
 
-/** Whether what is written of the type must be a UUID (Avro 1.12, "UUID"). */
-export const isUuidText = (type: Shape): boolean => uuids.has(type)
+/** Takes the text for one that may be written of the type, because a default writes it and its record may be copied. */
+export const takeDefaultText = (type: Shape, text: unknown): void => void uuids.get(type)?.add(text)
+
+/** Whether what is written of the type must be a UUID (Avro 1.12, "UUID"), and the text is none: readers of other libraries fail on it. */
+export function isNoUuid(type: Shape, text: string): boolean {
+  const defaults = uuids.get(type)
+  return defaults !== undefined && !UUID.test(text) && !defaults.has(text)
+}
 
 /** Returns an avsc type for 64-bit integers that keeps all digits. */
 export function exactLong({ LongType }: typeof import('avsc').types): Type {

@@ -8,7 +8,7 @@ import type { SchemaText } from '../model/schema-text.ts'
 import { expectedOf } from './avro-expected.ts'
 import { recordOf } from './avro-records.ts'
 import { openAvroType } from './avro-schemas.ts'
-import { isObject, isUuidText, LONG, type Shape } from './avro-types.ts'
+import { isObject, isNoUuid, LONG, type Shape } from './avro-types.ts'
 import { fromBase64 } from './base64.ts'
 import type { Codec } from './codecs.ts'
 import { createJsonBudget } from './expansion.ts'
@@ -63,8 +63,6 @@ function floatFor(value: unknown): unknown {
   return typeof value === 'number' && Math.abs(value) > FLOAT_MAX ? String(value) : value
 }
 
-const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
-
 /**
  * Converts a JSON value to what avsc accepts: bytes as buffers, null for a missing member without a default. Throws MemberRefused for an
  * unknown member; `path` leads to the value.
@@ -76,8 +74,7 @@ function shaped(type: Shape, value: unknown, path: readonly string[]): unknown {
   }
   switch (type.typeName) {
     case 'string':
-      // Readers of other libraries make UUIDs of them, and fail.
-      if (typeof value === 'string' && isUuidText(type) && !UUID.test(value)) throw new MemberRefused(path, 'is not a UUID')
+      if (typeof value === 'string' && isNoUuid(type, value)) throw new MemberRefused(path, 'is not a UUID')
       return value
     case 'float':
       return floatFor(value)

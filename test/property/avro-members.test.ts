@@ -109,6 +109,30 @@ describe('a logical type', () => {
     expect(both.fromJson('{"s":"x","t":"y"}')).toEqual(Buffer.concat([string(''), string('x'), string('y')]))
   })
 
+  it('uuid may be a text that is its default, in every place: such a record can be copied', () => {
+    const uuid = { type: 'string', logicalType: 'uuid' }
+    const places: [type: unknown, value: unknown][] = [
+      [uuid, ''],
+      [[uuid, 'null'], 'none'],
+      [['null', uuid], ''],
+      [[uuid, 'bytes'], ''],
+      [{ type: 'array', items: uuid }, ['', 'none']],
+      [{ type: 'map', values: uuid }, { k: '' }],
+      [{ type: 'record', name: 'Q', fields: [{ name: 'u', type: uuid }] }, { u: '' }],
+    ]
+    for (const [type, value] of places) {
+      const codec = recordOf({ name: 'v', type, default: value })
+      const bytes = codec.fromJson('{}')
+      expect(codec.fromJson(codec.toJson(bytes))).toEqual(bytes)
+    }
+    const one = recordOf({ name: 'v', type: uuid, default: '' }, { name: 'w', type: uuid })
+    for (const [json, path] of [
+      ['{"v":"none","w":"018f2b6a-5d3c-7c11-8a4e-0123456789ab"}', 'v'],
+      ['{"v":"","w":""}', 'w'],
+    ] as const)
+      expect(() => one.fromJson(json)).toThrow(`the member "${path}" is not a UUID`)
+  })
+
   it('of a name counts where a union is of several texts', () => {
     const decimal = { type: 'fixed', name: 'D', size: 4, logicalType: 'decimal', precision: 5, scale: 2 }
     const codec = recordOf({ name: 'd', type: decimal }, { name: 'v', type: ['null', 'D', 'string'] })
