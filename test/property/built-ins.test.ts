@@ -297,10 +297,10 @@ describe('dps/text-classifier', () => {
     const label = {
       field: 't',
       output_field: 'l',
-      labels: { known: { keywords: ['ёлка', 'łódź', 'Ắt', ...keywords] }, b: { keywords: ['b'] } },
+      labels: { known: { keywords: ['ёлка', 'łódź', 'Ắt', 'λόγος', ...keywords] }, b: { keywords: ['b'] } },
     }
     const chain = await openTestChain([{ name: 'dps/text-classifier', config: label }])
-    const texts = ['ЁЛКА', 'ŁÓDŹ', 'ắt', ...letters.map((each) => `X${each}`)]
+    const texts = ['ЁЛКА', 'ŁÓDŹ', 'ắt', 'ΛΌΓΟΣ', 'Λόγος', ...letters.map((each) => `X${each}`)]
     const { values } = await chain.run(texts.map((t) => JSON.stringify({ t })))
     expect(values.flatMap((value, at) => (value!.endsWith('"l":"known"}') ? [] : [texts[at]]))).toEqual([])
   })

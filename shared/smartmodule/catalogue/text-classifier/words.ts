@@ -109,6 +109,8 @@ function lowerCases(): StaticArray<u16> {
     const lower = String.fromCharCode(code).toLowerCase()
     table[code] = (lower.length == 1 ? lower.charCodeAt(0) : code) as u16
   }
+  // The sigma at a word's end is the same letter, whose capital is that of every sigma.
+  table[0x3c2] = 0x3c3
   return table
 }
 /** Room for the bytes of one letter. */
