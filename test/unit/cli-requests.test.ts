@@ -95,7 +95,7 @@ describe('a command that needs a process of the service', () => {
         signal: new AbortController().signal,
       })
       expect(exit).toBe(0)
-      expect(timeouts.mock.calls.at(-1)).toEqual([120_000])
+      expect(timeouts.mock.calls.at(-1)).toEqual([180_000])
     } finally {
       timeouts.mockRestore()
       server.closeAllConnections()

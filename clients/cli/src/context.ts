@@ -34,9 +34,10 @@ export const outputOf = (io: Io, command: Command): Output =>
 const REQUEST_TIMEOUT_MS = 30_000
 /**
  * Of requests that compile a source or run a chain. On a busy machine the service waits for its turn (10 s), for a process (20 s) and for
- * what runs there (45 s for a compiler, 15 s for a chain), and then says itself that it had too little time.
+ * what runs there, up to three times for one request: a compiler (45 s), a look at the module (10 s) and a chain (15 s). In all that is
+ * 160 s, after which it says itself that it had too little time.
  */
-export const WORKSHOP_TIMEOUT_MS = 120_000
+export const WORKSHOP_TIMEOUT_MS = 180_000
 
 /**
  * Opens the client of the profile at hand, whose requests end with Ctrl-C unless they are to be `finished`; a `patient` one waits for a
