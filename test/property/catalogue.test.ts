@@ -55,6 +55,12 @@ describe('what a record carries beside its value', () => {
       BigInt(Date.parse('2026-11-22')),
       BigInt(Date.parse('2026-11-22')),
     ])
+    const blank = await openTestChain([{ name: 'dps/timestamp', config: { field: 'at', format: ' YYYY-MM-DD \t' } }])
+    const dated = (await blank.run(['{"at":"2026-11-22 "}', '{"at":"2026-11-22"}'])).records
+    expect(dated.map(({ timestampDelta }) => 1000n + timestampDelta)).toEqual([
+      BigInt(Date.parse('2026-11-22')),
+      BigInt(Date.parse('2026-11-22')),
+    ])
     const kept = await openTestChain([{ name: 'dps/timestamp', config: { field: 'at', format: 'unix', on_failure: 'keep' } }])
     expect((await kept.run(['{"at":"no"}', '{"at":1700000000}'])).records.map(({ timestampDelta }) => timestampDelta)).toEqual([
       0n,

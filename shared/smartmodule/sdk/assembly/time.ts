@@ -26,10 +26,16 @@ const WORDS: string[] = ['YYYY', 'MMM', 'MM', 'M', 'DD', 'D', 'HH', 'H', 'hh', '
 const WORD_TOKENS: i32[] = [YEAR, MONTH_NAME, MONTH, SHORT_MONTH, DAY, SHORT_DAY, HOUR, SHORT_HOUR, HALF_HOUR, SHORT_HALF_HOUR, HALF, MINUTE, SECOND, ZONE]
 const MONTHS = 'janfebmaraprmayjunjulaugsepoctnovdec'
 
+/** Whether the token is a space or a control character. */
+function isBlank(token: i32): bool { return token >= LITERAL && token <= LITERAL + 32 }
+
 /** Why `tokensOf` returned none. */
 export let formatProblem: string = ''
 
-/** The tokens of a format, in which letters between quotes stand for themselves; none for one that is not understood. */
+/**
+ * The tokens of a format, in which letters between quotes stand for themselves; none for one that is not understood. Blanks at its ends are
+ * left out, as they are around the texts that are read.
+ */
 export function tokensOf(format: string): i32[] {
   const tokens: i32[] = []
   if (format == 'unix') tokens.push(UNIX)
@@ -73,6 +79,8 @@ export function tokensOf(format: string): i32[] {
     }
     i += used
   }
+  while (tokens.length > 0 && isBlank(tokens[tokens.length - 1])) tokens.pop()
+  while (tokens.length > 0 && isBlank(tokens[0])) tokens.shift()
   formatProblem = isQuoted ? 'has a quote that is not closed' : tokens.length == 0 ? 'is empty' : 'has no year: YYYY'
   // Every day and time would be one of 1970.
   return isQuoted || !tokens.includes(YEAR) ? [] : tokens
