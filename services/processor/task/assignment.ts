@@ -56,11 +56,9 @@ export async function runAssignment(options: AssignmentOptions, owned: Assignmen
   const isMine = () => isAtWorkOn(member, owned)
 
   function rounds({ running, sink: to, planned }: Writing): Promise<boolean> {
-    const withDeadLetters = planned.filter(([, { deadLettersFrom }]) => deadLettersFrom !== undefined).map(([partition]) => partition)
     const rows: RoundsOptions['rows'] = to && {
       sink: to,
-      planned: new Map(planned.map(([partition, range]) => [partition, range.to])),
-      withDeadLetters: new Set(withDeadLetters),
+      planned: new Map(planned),
       isPatient: () => planners.isPatient(running()),
     }
     return runRounds({

@@ -2,6 +2,7 @@
 import type { OpenSink, Rows } from '../../../../shared/connectors/sink.ts'
 import type { OutputBatch, PartitionOutcome } from '../../lane/messages.ts'
 import type { ByteBudget } from '../byte-budget.ts'
+import type { Planned } from '../positions.ts'
 
 export type Held = {
   to: bigint
@@ -20,8 +21,8 @@ export type Held = {
 
 export type HeldRowsOptions = {
   sink: Pick<OpenSink, 'boundaries'>
-  /** Ends of planned ranges, by partition. */
-  planned: ReadonlyMap<number, bigint>
+  /** Planned ranges, by partition. */
+  planned: ReadonlyMap<number, Pick<Planned, 'to'>>
   budget: ByteBudget
 }
 
@@ -38,8 +39,8 @@ export function createHeldRows({ sink: { boundaries }, planned, budget }: HeldRo
 
   /** A planned range is written only once all of it is held. */
   function isWhole(partition: number, { to }: Held): boolean {
-    const end = planned.get(partition)
-    return end === undefined || to >= end
+    const range = planned.get(partition)
+    return range === undefined || to >= range.to
   }
 
   function add(outcomes: readonly PartitionOutcome[]): void {

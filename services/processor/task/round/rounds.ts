@@ -13,6 +13,7 @@ import { interruptionOf, isInDoubt } from '../../interruption.ts'
 import type { PartitionOutcome, RoundPartition } from '../../lane/messages.ts'
 import type { Transactions } from '../../transaction/transactions.ts'
 import type { ByteBudget } from '../byte-budget.ts'
+import type { Planned } from '../positions.ts'
 import type { Progress } from '../progress.ts'
 import type { Revisions } from '../revisions.ts'
 import type { Running } from '../running.ts'
@@ -48,8 +49,8 @@ export type RoundsOptions = {
   isMine(): boolean
   /** The assignment is still valid, even while the task is being paused or stopped. */
   isOwner(): boolean
-  /** An external sink. `planned`: these ranges, by the offsets they end at, are written and nothing else. */
-  rows: { sink: OpenSink; planned: ReadonlyMap<number, bigint>; withDeadLetters: ReadonlySet<number>; isPatient(): boolean } | undefined
+  /** An external sink. `planned`: these ranges are written and nothing else. */
+  rows: { sink: OpenSink; planned: ReadonlyMap<number, Planned>; isPatient(): boolean } | undefined
   /** Called with the reason while the sink is unavailable, with null once it has answered. */
   onWaiting(reason: string | null): void
   /** Called when expired records were skipped. */
@@ -206,7 +207,7 @@ function jobEnds({ partitions }: Assignment, { ranges }: JobInput): Map<number, 
 function plannedEnds(
   { partitions }: Assignment,
   positions: ReadonlyMap<number, bigint>,
-  planned: ReadonlyMap<number, bigint>,
+  planned: ReadonlyMap<number, Planned>,
 ): Map<number, bigint> {
-  return new Map(partitions.map((partition) => [partition, planned.get(partition) ?? positions.get(partition) ?? 0n]))
+  return new Map(partitions.map((partition) => [partition, planned.get(partition)?.to ?? positions.get(partition) ?? 0n]))
 }

@@ -12,6 +12,7 @@ import { Interrupted } from '../../interruption.ts'
 import type { ByteBudget } from '../byte-budget.ts'
 import { leaderOf } from '../../transaction/layouts.ts'
 import type { Transactions } from '../../transaction/transactions.ts'
+import type { Planned } from '../positions.ts'
 import { ledgerOf } from '../ledger.ts'
 import type { Targets } from '../targets.ts'
 import { createHeldRows, outcomeOf, type Held } from './held-rows.ts'
@@ -28,10 +29,8 @@ export type RowWriterOptions = {
   targets: Targets
   owned: Assignment
   positions: Map<number, bigint>
-  /** Ends of ranges planned earlier, by partition; they are written exactly as planned. */
-  planned: ReadonlyMap<number, bigint>
-  /** The planned partitions whose plan already says where their dead letters start. */
-  withDeadLetters: ReadonlySet<number>
+  /** Ranges planned earlier, by partition; they are written exactly as planned. */
+  planned: ReadonlyMap<number, Planned>
   /** False once an unavailable sink has been tried for long enough: then its failure is reported. */
   isPatient(): boolean
   onCommit(records: number): void
@@ -52,7 +51,6 @@ const LOOK_MS = 100
 export function openRowWriter(options: RowWriterOptions): RoundWriter {
   const { sink, planned, positions, transactions, now } = options
   const held = createHeldRows(options)
-  const noted = new Set(options.withDeadLetters)
 
   async function commit(running: Running, offsets: { partition: number; offset: bigint; metadata: string }[]): Promise<void> {
     const { group_id, source } = running.definition
@@ -60,11 +58,13 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
     await transactions.commit(target, offsets)
   }
 
+  /**
+   * D5: dead letters always come with the plan of their range, which may say the same as the one before. Only a commit of offsets shows the
+   * broker member and generation: alone, the dead letters of a task that no longer owns the partition would be accepted.
+   */
   function needsPlan(partition: number, { count, deadLetters, plannedTo }: Held): boolean {
-    // Planned before any of its records failed: the plan must now include its dead letters.
-    if (planned.has(partition)) return deadLetters.length > 0 && !noted.has(partition)
-    if (plannedTo !== undefined) return false
-    return deadLetters.length > 0 || (sink.boundaries !== undefined && count > 0)
+    if (deadLetters.length > 0) return true
+    return !planned.has(partition) && plannedTo === undefined && sink.boundaries !== undefined && count > 0
   }
 
   /**
@@ -73,7 +73,7 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
    */
   async function prepare(running: Running, parts: [number, Held][]): Promise<void> {
     const withDeadLetters = parts.map(([partition, each]) => outcomeOf(partition, each)).filter(({ deadLetters }) => deadLetters.length > 0)
-    const unplanned = parts.filter(([partition, each]) => needsPlan(partition, each))
+    const toPlan = parts.filter(([partition, each]) => needsPlan(partition, each))
     const deadLettersFrom =
       withDeadLetters.length > 0
         ? await deadLetterEnds(
@@ -81,10 +81,14 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
             withDeadLetters.map(({ partition }) => partition),
           )
         : undefined
-    const plans = unplanned.map(([partition, { to }]) => ({
+    const plans = toPlan.map(([partition, { to }]) => ({
       partition,
       offset: positions.get(partition) ?? 0n,
-      metadata: withPlan(running.accounting.metadataWith(partition), to, deadLettersFrom?.get(partition)),
+      metadata: withPlan(
+        running.accounting.metadataWith(partition),
+        to,
+        earlier(planned.get(partition)?.deadLettersFrom, deadLettersFrom?.get(partition)),
+      ),
     }))
     // The ledger entry goes first too: rows in the sink must not lack it, and writing it twice yields the same entry.
     const ledger = ledgerOf(
@@ -102,10 +106,7 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
       each.deadLetters = []
       each.deadLetterOffsets = []
     }
-    for (const [partition, each] of unplanned) {
-      each.plannedTo = each.to
-      noted.add(partition)
-    }
+    for (const [, each] of toPlan) each.plannedTo = each.to
   }
 
   /** Commits what the sink has written and moves the positions past it. */
@@ -159,6 +160,10 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
     drop: held.drop,
   }
 }
+
+/** A range may have dead letters from before: what it gets now comes after them, unless their topic was recreated. */
+const earlier = (known: bigint | undefined, next: bigint | undefined): bigint | undefined =>
+  known === undefined || (next !== undefined && next < known) ? next : known
 
 /** By partition, an offset at or before that of its next dead letter. */
 async function deadLetterEnds({ cluster, targets }: RowWriterOptions, partitions: number[]): Promise<Map<number, bigint>> {
