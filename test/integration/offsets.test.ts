@@ -4,6 +4,7 @@ import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { bucket, connect, countRows, openWarehouse, stream, table, waitForRows } from '../harness/connectors.ts'
+import { openCluster } from '../../shared/kafka/cluster.ts'
 import { createPipeline, createStream, readAll, waitForStatus, waitForTotal, write, type NewStream } from '../harness/pipelines.ts'
 
 let client: Client
@@ -157,6 +158,39 @@ describe('a source topic that was deleted and created again', () => {
     )
     await waitForTotal(client, to.id, 60)
     expect((await readAll(client, to.id)).slice(50)).toEqual(numbers(50, 60))
+  })
+
+  it('is not read from the position of the topic before, which a task had been committing meanwhile', async () => {
+    const [from, to] = [await source(), await source()]
+    const id = await createPipeline(client, from.id, [], to.id)
+    await write(client, from.id, numbers(0, 50))
+    await waitForTotal(client, to.id, 50)
+    await stop(id)
+    const { group_id } = (await client.call<{ group_id: string }>('GET', `/v1/pipelines/${id}/offsets`)).body
+    const cluster = openCluster({ brokers: service().brokers, clientId: 'offsets-test', now: () => Date.now() })
+    try {
+      const before = await cluster.committedOffsets(group_id, from.topic, [0])
+      expect(before.get(0)?.offset).toBe(50n)
+      await recreate(from)
+      await eventually(
+        'records can be written again',
+        async () => (await client.call('POST', `/v1/streams/${from.id}/data`, { records: numbers(100, 160) })).status === 201,
+      )
+      await eventually('its tasks have left the group', () =>
+        cluster.commitFromOutside(group_id, from.topic, before).then(
+          () => true,
+          () => false,
+        ),
+      )
+    } finally {
+      await cluster.close()
+    }
+    await act(id, 'start')
+    expect((await waitForStatus(client, id, 'failed')).status_reason).toContain(`${from.topic} was deleted and recreated`)
+    await client.call('PATCH', `/v1/pipelines/${id}`, { on_lost_position: 'earliest' })
+    await act(id, 'start')
+    await waitForTotal(client, to.id, 110)
+    expect((await readAll(client, to.id)).slice(50)).toEqual(numbers(100, 160))
   })
 })
 

@@ -15,7 +15,8 @@ export type Accounting = {
   metadataWith(partition: number, counts?: Float64Array): string
   /** Adds the counts of a committed round. */
   add(partition: number, counts?: Float64Array): void
-  forget(): void
+  /** Forgets everything: what is committed from now on is of the topic with this id. */
+  begin(topicId: string): void
   /** Includes a partition in snapshots from now on, starting at zero. */
   open(partition: number): void
   snapshot(): { partition: number; steps: Counters[]; totals: Counters }[]
@@ -28,8 +29,15 @@ export type Accounting = {
 const NONE = Array.from({ length: COUNTER_COUNT }, () => 0)
 
 type Totals = { counts: Float64Array; revision: number | undefined }
+/** What all revisions at work share. */
+type Shared = { topicId: string | undefined; totals: Map<number, Totals> }
 
-export function createAccounting(revision: number, stepCount: number, totals = new Map<number, Totals>()): Accounting {
+export function createAccounting(
+  revision: number,
+  stepCount: number,
+  shared: Shared = { topicId: undefined, totals: new Map() },
+): Accounting {
+  const { totals } = shared
   const width = Math.max(1, stepCount) * COUNTER_COUNT
   const none = new Float64Array(width)
   const byPartition = new Map<number, Float64Array>()
@@ -65,7 +73,7 @@ export function createAccounting(revision: number, stepCount: number, totals = n
       const known = totalsOf(partition).counts
       const sum = whole.map((value, index) => value + known[index]!)
       assertBalance(sum, partition, -1)
-      return JSON.stringify({ v: 1, r: revision, c: rows, t: sum })
+      return JSON.stringify({ v: 1, r: revision, c: rows, t: sum, i: shared.topicId })
     },
     add(partition, added = none) {
       const base = of(partition)
@@ -74,13 +82,14 @@ export function createAccounting(revision: number, stepCount: number, totals = n
       known.revision = revision
       for (const [index, value] of chainTotals(added).entries()) known.counts[index]! += value
     },
-    forget() {
+    begin(topicId) {
       byPartition.clear()
       totals.clear()
+      shared.topicId = topicId
     },
     revisionOf: (partition) => totals.get(partition)?.revision,
     forRevision(next, steps) {
-      const following = createAccounting(next, steps, totals)
+      const following = createAccounting(next, steps, shared)
       for (const partition of byPartition.keys()) following.open(partition)
       return following
     },

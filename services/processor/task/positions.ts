@@ -21,8 +21,9 @@ export type Loaded = {
 }
 
 /**
- * Loads the positions of the owned partitions, the ranges planned there, and the counters. D2: a missing position is never guessed. Only
- * two kinds of partitions start at their first record: those added after the start was set, and, outside jobs, all of a pipeline whose
+ * Loads the positions of the owned partitions, the ranges planned there, and the counters. D2: a missing position is never guessed, and
+ * that of a topic which was deleted and recreated is missing: a task may have committed it after the new topic was there. Only two kinds of
+ * partitions start at their first record: those added after the start was set, and, outside jobs, all of a pipeline whose
  * `on_lost_position` is `earliest`.
  */
 export async function loadPositions(
@@ -35,17 +36,24 @@ export async function loadPositions(
 ): Promise<Loaded> {
   const planned: Loaded['planned'] = new Map()
   const unmirrored: Loaded['unmirrored'] = []
-  const committed = await cluster.committedOffsets(definition.group_id, definition.source.topic, [...owned.partitions])
+  const all = await cluster.committedOffsets(definition.group_id, definition.source.topic, [...owned.partitions])
+  const isOfTopic = (metadata: string) => (parseCommitMetadata(metadata)?.i ?? layout.topicId) === layout.topicId
+  const committed = new Map([...all].filter(([, { metadata }]) => isOfTopic(metadata)))
   const loaded = new Map<number, bigint>()
   const isNew = (partition: number) => definition.source.partitions > 0 && partition >= definition.source.partitions
   const isUnknown = (partition: number) =>
     !committed.has(partition) && (isNew(partition) || (definition.on_lost_position === 'earliest' && !definition.job))
   const starts = await cluster.offsets(layout, owned.partitions.filter(isUnknown), 'earliest')
-  accounting.forget()
+  accounting.begin(layout.topicId)
   for (const partition of owned.partitions) {
     const found = committed.get(partition)
-    if (!found && !isUnknown(partition))
-      throw new Interrupted('failed', `partition ${partition} of ${definition.source.topic} has no committed position`)
+    if (!found && !isUnknown(partition)) {
+      const { topic } = definition.source
+      const reason = all.has(partition)
+        ? `${topic} was deleted and recreated: the committed position of partition ${partition} is one of the topic before`
+        : `partition ${partition} of ${topic} has no committed position`
+      throw new Interrupted('failed', reason)
+    }
     const mirror = { nextOffset: found?.offset ?? starts.get(partition) ?? 0n, note: found?.metadata ?? '' }
     // A position that the sink keeps with its rows is authoritative; the committed offset only mirrors it.
     const kept = await sink?.position?.(

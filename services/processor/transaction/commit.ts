@@ -12,6 +12,8 @@ import type { Producer } from './producer.ts'
 
 const RETRIES_MAX = 400
 const LOST: ReadonlySet<number> = new Set([KAFKA_ERRORS.illegalGeneration, KAFKA_ERRORS.unknownMemberId, KAFKA_ERRORS.rebalanceInProgress])
+/** The topic was deleted. Asked again until it is recreated, the broker would accept the offsets for a topic that they are not of. */
+const GONE: ReadonlySet<number> = new Set([KAFKA_ERRORS.unknownTopicOrPartition, KAFKA_ERRORS.unknownTopicId])
 const WAIT: ReadonlySet<number> = new Set([
   KAFKA_ERRORS.concurrentTransactions,
   KAFKA_ERRORS.coordinatorLoadInProgress,
@@ -49,8 +51,9 @@ export async function commitRound(
     if (code === 0) break
     if (LOST.has(code)) throw new Interrupted('assignment_lost', kafkaErrorName(code))
     if (code === KAFKA_ERRORS.producerFenced) throw new Interrupted('taken_over', kafkaErrorName(code))
-    if (hasMoved(code)) coordinator.nodeId = undefined
-    if ((!hasMoved(code) && !WAIT.has(code)) || attempt >= RETRIES_MAX)
+    const moved = hasMoved(code) && !GONE.has(code)
+    if (moved) coordinator.nodeId = undefined
+    if ((!moved && !WAIT.has(code)) || attempt >= RETRIES_MAX)
       throw new Interrupted('transaction_broken', `TxnOffsetCommit: ${kafkaErrorName(code)}`)
     await new Promise((resolve) => setTimeout(resolve, Math.min(1 + attempt, 50)))
   }
