@@ -9,7 +9,7 @@ import type { Assignment } from '../../../../shared/kafka/membership.ts'
 import type { FetchBatches } from '../../../../shared/kafka/wire/fetch.ts'
 import { COUNTER, COUNTER_COUNT } from '../../../../shared/model/counters.ts'
 import type { JobInput } from '../../../../shared/model/definition.ts'
-import { interruptionOf, isInDoubt } from '../../interruption.ts'
+import { interruptionOf, isInDoubt, type Interruption } from '../../interruption.ts'
 import type { PartitionOutcome, RoundPartition } from '../../lane/messages.ts'
 import type { Transactions } from '../../transaction/transactions.ts'
 import type { ByteBudget } from '../byte-budget.ts'
@@ -74,6 +74,12 @@ function failedOf({ counts }: PartitionOutcome): number {
   for (let at = COUNTER.failed; at < counts.length; at += COUNTER_COUNT) failed += counts[at]!
   return failed
 }
+
+/**
+ * The output from before is not at fault: it must not be produced again for each search for leaders, nor for each attempt of a record,
+ * whose own round is not among it.
+ */
+const keepsOutput = ({ kind }: Interruption): boolean => kind === 'partitions_aside' || kind === 'retry_later'
 
 /** True when a job is done. */
 export async function runRounds(options: RoundsOptions): Promise<boolean> {
@@ -154,9 +160,8 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
   } catch (error) {
     // A failed commit closes the fetcher: throw the commit's error instead. A fetcher closed by an interrupt is no failure.
     await writing
-    // Keep the output of the other partitions: it must not be produced again for each search for leaders.
     const interruption = interruptionOf(error)
-    if (interruption.kind === 'partitions_aside' && isOwner()) await writer.flush(running(), true)
+    if (keepsOutput(interruption) && isOwner()) await writer.flush(running(), true)
     // A flush before a pause may have left a transaction open: the next run must not go on in it.
     if (isMine() || isInDoubt(interruption)) throw error
   } finally {
