@@ -12,6 +12,7 @@ export const RECORD_CODES: Record<string, string> = {
   not_framed: 'the value does not start with the schema registry’s prefix',
   value_unreadable: 'the value does not decode by the schema that its prefix names',
   record_too_large: 'the record is larger than its topic, or the sink, takes',
+  key_missing: 'the record has no key, and the sink’s topic is compacted',
   dead_lettered: 'the record has a dead letter already; never seen in one',
   // Of a source.
   malformed_row: 'a row of an object can’t be read',
@@ -29,6 +30,7 @@ export const RECORD_CODES: Record<string, string> = {
   not_avro: 'the value does not fit the Avro schema of the stream that it is written to',
   not_protobuf: 'the value does not fit the Protobuf schema of the stream that it is written to',
   does_not_fit_schema: 'the value does not fit the schema that the sink writes with',
+  record_refused: 'the broker of another cluster refused the record; the message is its own',
   'postgres_<SQLSTATE>': 'the table refused the row; five characters of PostgreSQL’s "Error Codes"',
   'http_<status>': 'the web service refused the record with this status',
 }

@@ -105,13 +105,17 @@ export const SourceDefinition = z.discriminatedUnion('kind', [
 /** A validated source. */
 export type SourceDefinition = z.infer<typeof SourceDefinition>
 
-/** A sink that is a topic; `bytes_max` is its `max.message.bytes`, `codec` is for values that are not JSON. */
+/**
+ * A sink that is a topic; `bytes_max` is its `max.message.bytes`, `codec` is for values that are not JSON. Where it is compacted, it takes
+ * no record without a key.
+ */
 export const TopicSink = z.object({
   kind: z.literal('topic'),
   topic: z.string(),
   schema_id: z.number().int(),
   bytes_max: z.number().int(),
   compression: z.enum(COMPRESSIONS).default('none'),
+  is_compacted: z.boolean().default(false),
   codec: z.object({ format: z.enum(['avro', 'protobuf']), schema: StoredSchema }).optional(),
 })
 /** A validated sink topic. */

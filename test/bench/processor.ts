@@ -119,7 +119,7 @@ export async function startBenchProcessor(options: BenchProcessorOptions): Promi
       desired: 'running',
       tasks: 1,
       source: { kind: 'topic', topic: topics.source, partitions: options.partitions },
-      sink: { kind: 'topic', topic: topics.sink, schema_id: SCHEMA_ID, bytes_max: 1_048_588, compression: 'none' },
+      sink: { kind: 'topic', topic: topics.sink, schema_id: SCHEMA_ID, bytes_max: 1_048_588, compression: 'none', is_compacted: false },
       dead_letter_topic: topics.deadLetters,
       dead_letter_bytes_max: 1_048_588,
       group_id: names.pipelineGroup(id),

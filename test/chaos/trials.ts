@@ -87,7 +87,7 @@ async function prepare(arena: Arena, prefix: string): Promise<PipelineDefinition
     desired: 'running',
     tasks: 2,
     source: { kind: 'topic', topic: source, partitions: PARTITIONS },
-    sink: { kind: 'topic', topic: sink, schema_id: SCHEMA_ID, bytes_max: 1_048_588, compression: 'none' },
+    sink: { kind: 'topic', topic: sink, schema_id: SCHEMA_ID, bytes_max: 1_048_588, compression: 'none', is_compacted: false },
     dead_letter_bytes_max: 1_048_588,
     dead_letter_topic: deadLetters,
     group_id: names.pipelineGroup('pl_trial'),

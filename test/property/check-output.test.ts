@@ -23,7 +23,7 @@ beforeAll(async () => {
   identity = await WebAssembly.compile(new Uint8Array(toBinary(batchModule({ process: IDENTITY }))))
 })
 
-const openIdentity = (steps: number, output_prefix: string): Promise<Chain> =>
+const openIdentity = (steps: number, output_prefix: string, needs_keys = false): Promise<Chain> =>
   openChain(
     {
       steps: Array.from({ length: steps }, (_, step) => ({
@@ -41,21 +41,22 @@ const openIdentity = (steps: number, output_prefix: string): Promise<Chain> =>
         },
       })),
       reframe_schema_id: SCHEMA_ID,
+      needs_keys,
     },
     kernel,
     callWatchOver(),
     NO_TELEMETRY,
   )
 
-type Given = { value: Buffer | null; time: number }
+type Given = { key?: Buffer | null; value: Buffer | null; time: number }
 
 async function run(chain: Chain, given: Given[], attributes = 0): Promise<ChainOutput & { records: KafkaRecord[] }> {
   const base = BigInt(given[0]!.time)
   const section = encodeRecords(
-    given.map(({ value, time }, offsetDelta) => ({
+    given.map(({ key = Buffer.from('k'), value, time }, offsetDelta) => ({
       offsetDelta,
       timestampDelta: BigInt(time) - base,
-      key: Buffer.from('k'),
+      key,
       value,
       headers: [['h', Buffer.from('v')]],
     })),
@@ -136,6 +137,25 @@ describe('the output of a chain', () => {
   it('needs no frame where the sink has none', async () => {
     const { records } = await run(await openIdentity(1, ''), [{ value: Buffer.from('x'), time: 5 }])
     expect(records.map(({ value }) => value?.toString())).toEqual(['x'])
+  })
+
+  it.each([0, 1])('has keys alone where the topic is compacted, and any where it is not (%d steps)', async (steps) => {
+    const keys = fc.constantFrom(null, Buffer.alloc(0), Buffer.from('k'))
+    const given = fc.array(fc.record({ key: keys, value: fc.oneof(framed, fc.constant(null)), time: fc.constant(1000) }), { minLength: 1 })
+    const [compacted, other] = [
+      await openIdentity(steps, framingPrefix(SCHEMA_ID), true),
+      await openIdentity(steps, framingPrefix(SCHEMA_ID)),
+    ]
+    await fc.assert(
+      fc.asyncProperty(given, async (all) => {
+        const { records, failures } = await run(compacted, all)
+        expect(records.map(({ key }) => key)).toEqual(all.flatMap(({ key }) => (key === null ? [] : [key])))
+        const bad = all.flatMap(({ key }, delta) => (key === null ? [[delta, 'key_missing']] : []))
+        expect(failures.map(({ delta, code }) => [delta, code]).toSorted(([a], [b]) => Number(a) - Number(b))).toEqual(bad)
+        expect((await run(other, all)).records).toHaveLength(all.length)
+      }),
+      { numRuns: 100 },
+    )
   })
 
   it('may have any timestamp where the topic’s own time counts', async () => {

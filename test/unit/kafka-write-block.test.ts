@@ -23,15 +23,17 @@ const delivery = (change: Partial<Delivery> = {}): Delivery => ({
 })
 const numbers = (count: number) => Array.from({ length: count }, (_, n) => n)
 
-/** A topic of another cluster whose partitions can be away, and that takes only small records. */
-function openTopic(bytesMax = 500) {
+/** A topic of another cluster whose partitions can be away, and that takes only small records with some of the numbers. */
+function openTopic(bytesMax = 500, isTaken: (n: number) => boolean = () => true) {
   const written: { partition: number; n: number }[] = []
   const away = new Set<number>()
   const writeBlock = createBlockWriter(async (partition, batch) => {
     if (away.has(partition)) return { errorCode: NOT_ENOUGH_REPLICAS, errorMessage: null }
     if (batch.length > bytesMax) return { errorCode: KAFKA_ERRORS.messageTooLarge, errorMessage: null }
     const records = decodeRecords(batch.subarray(BATCH_HEADER_BYTES), readBatchHeader(batch, 0)!.recordCount)
-    for (const { value } of records) written.push({ partition, n: (JSON.parse(String(value)) as { n: number }).n })
+    const taken = records.map(({ value }) => (JSON.parse(String(value)) as { n: number }).n)
+    if (!taken.every(isTaken)) return { errorCode: KAFKA_ERRORS.invalidRecord, errorMessage: 'no key' }
+    for (const n of taken) written.push({ partition, n })
     return { errorCode: 0, errorMessage: null }
   })
   const write = (values: { n: number; pad?: string }[], change: Partial<Delivery> = {}) => {
@@ -63,6 +65,19 @@ describe('a range written to a topic of another cluster', () => {
     expect(first.kind === 'at_fault' && first.records.map(({ offset }) => offset).sort()).toEqual([49n, 7n, 8n])
     expect(await topic.write(values.filter(({ n }) => !isLarge(n)))).toEqual({ kind: 'delivered' })
     expect(topic.sorted()).toEqual(numbers(50).filter((n) => !isLarge(n)))
+  })
+
+  it('names the records that the broker refuses, for which it refuses their batches', async () => {
+    const isTaken = (n: number) => n % 10 !== 7
+    const topic = openTopic(500, isTaken)
+    const values = numbers(50).map((n) => ({ n }))
+    const first = await topic.write(values)
+    expect(first.kind).toBe('at_fault')
+    const faults = first.kind === 'at_fault' ? first.records.toSorted((a, b) => Number(a.offset - b.offset)) : []
+    expect(faults.map(({ offset, code }) => [offset, code])).toEqual([7n, 17n, 27n, 37n, 47n].map((offset) => [offset, 'record_refused']))
+    expect(faults[0]?.message).toContain('no key')
+    expect(await topic.write(values.filter(({ n }) => isTaken(n)))).toEqual({ kind: 'delivered' })
+    expect(topic.sorted()).toEqual(numbers(50).filter(isTaken))
   })
 
   it('is written as a whole by another revision, and after a reset', async () => {

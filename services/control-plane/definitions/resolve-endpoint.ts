@@ -122,6 +122,7 @@ export const topicSinkOf = (stream: StreamRow, compression: TopicSink['compressi
   schema_id: stream.schema_id ?? 0,
   bytes_max: bytesMaxOf(stream),
   compression,
+  is_compacted: stream.is_compacted,
   codec: stream.format === 'json' ? undefined : { format: stream.format, schema: schemaTextOf(stream) },
 })
 

@@ -1,4 +1,4 @@
-/** Gives the pipelines that use a stream a next revision that knows what has changed of the stream: its schemas, or its topic's limit. */
+/** Gives the pipelines that use a stream a next revision that knows what has changed of the stream: its schemas, or its topic's settings. */
 import { isDeepStrictEqual } from 'node:util'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { Queryable } from '../store/database.ts'
@@ -41,8 +41,8 @@ export const letterBytesMaxBy = (stream: StreamRow, { source, dead_letter_bytes_
   source.topic === stream.topic ? Math.max(dead_letter_bytes_max, letterBytesMaxOf(stream)) : dead_letter_bytes_max
 
 /**
- * Lets the pipelines that use an adopted stream know its topic's limit for a batch. Their tasks start anew, because one that is writing a
- * batch beyond it fails. `roomy`: the pipelines whose topic of dead letters has room. Throws where one was made meanwhile. Answers whether
+ * Lets the pipelines that use an adopted stream know its topic's limit for a batch, and whether it is compacted. Their tasks start anew,
+ * because one that is writing a batch beyond the limit fails. `roomy`: the pipelines whose topic of dead letters has room. Throws where one was made meanwhile. Answers whether
  * any was revised.
  */
 export async function updateLimits(trx: Queryable, stream: StreamRow, roomy: ReadonlySet<string>): Promise<boolean> {
@@ -52,7 +52,11 @@ export async function updateLimits(trx: Queryable, stream: StreamRow, roomy: Rea
     if (dead_letter_bytes_max > definition.dead_letter_bytes_max && !roomy.has(pipeline_id))
       throw new Error(`the pipeline ${pipeline_id} was made meanwhile`)
     const isSink = sink.kind === 'topic' && sink.topic === stream.topic
-    return { ...definition, dead_letter_bytes_max, sink: isSink ? { ...sink, bytes_max: bytesMaxOf(stream) } : sink }
+    return {
+      ...definition,
+      dead_letter_bytes_max,
+      sink: isSink ? { ...sink, bytes_max: bytesMaxOf(stream), is_compacted: stream.is_compacted } : sink,
+    }
   }
   return reviseUsers(trx, stream, next, ({ status, attempt }) => ({
     attempt: attempt + 1,

@@ -59,6 +59,7 @@ async function open(chainId: number, spec: LaneChain): Promise<void> {
         reframe_schema_id: spec.reframeSchemaId,
         partitions: spec.partitions,
         rows: target?.rows,
+        needs_keys: spec.sinkNeedsKeys,
         on_error: spec.sinkOnError,
         send: plugInCalls.senderOf(chainId),
       },

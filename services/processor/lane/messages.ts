@@ -46,6 +46,8 @@ export type LaneChain = {
   sinkRecordBytesMax: number
   deadLetterBytesMax: number
   compression: Compression
+  /** The sink topic is compacted: it takes no record without a key. */
+  sinkNeedsKeys?: boolean
   /** For an external sink: the format of its rows, and the policy for records that it refuses. */
   rows?: RowFormat
   sinkOnError?: OnError

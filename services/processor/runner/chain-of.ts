@@ -51,6 +51,7 @@ export async function chainOf(definition: PipelineDefinition, task: number, defi
     sinkRecordBytesMax: bytesMax,
     deadLetterBytesMax: definition.dead_letter_bytes_max,
     compression: sink.kind === 'topic' ? sink.compression : 'none',
+    sinkNeedsKeys: sink.kind === 'topic' && sink.is_compacted,
     job: definition.job,
     sourceCodec: sourceCodecOf(definition),
     sinkCodec: sink.kind === 'topic' ? sink.codec : undefined,

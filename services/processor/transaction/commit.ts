@@ -9,6 +9,7 @@ import { commitOffsetsInTransaction, type TxnOffset } from '../../../shared/kafk
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { Interrupted } from '../interruption.ts'
 import type { Producer } from './producer.ts'
+import { refusalOf } from './refusal.ts'
 
 const RETRIES_MAX = 400
 const LOST: ReadonlySet<number> = new Set([KAFKA_ERRORS.illegalGeneration, KAFKA_ERRORS.unknownMemberId, KAFKA_ERRORS.rebalanceInProgress])
@@ -25,7 +26,7 @@ export type GroupCoordinator = { nodeId: number | undefined }
 /** Whose offsets are committed: the group's in this topic, as the assignment's member. */
 export type CommitTarget = { groupId: string; topic: string; assignment: Assignment }
 
-/** Adds the offsets to the transaction and commits it. Throws `assignment_lost`, `taken_over` or `transaction_broken`. */
+/** Adds the offsets to the transaction and commits it. Throws `assignment_lost`, `taken_over`, `transaction_broken` or `unknown`. */
 export async function commitRound(
   cluster: Cluster,
   connections: Connections,
@@ -50,11 +51,9 @@ export async function commitRound(
     })
     if (code === 0) break
     if (LOST.has(code)) throw new Interrupted('assignment_lost', kafkaErrorName(code))
-    if (code === KAFKA_ERRORS.producerFenced) throw new Interrupted('taken_over', kafkaErrorName(code))
     const moved = hasMoved(code) && !GONE.has(code)
     if (moved) coordinator.nodeId = undefined
-    if ((!moved && !WAIT.has(code)) || attempt >= RETRIES_MAX)
-      throw new Interrupted('transaction_broken', `TxnOffsetCommit: ${kafkaErrorName(code)}`)
+    if ((!moved && !WAIT.has(code)) || attempt >= RETRIES_MAX) throw refusalOf(code, `TxnOffsetCommit: ${kafkaErrorName(code)}`)
     await new Promise((resolve) => setTimeout(resolve, Math.min(1 + attempt, 50)))
   }
   await producer.commit()

@@ -13,6 +13,7 @@ import { Interrupted } from '../interruption.ts'
 import type { OutputBatch } from '../lane/messages.ts'
 import { leaderOf, type Layouts } from './layouts.ts'
 import type { Producer } from './producer.ts'
+import { refusalOf } from './refusal.ts'
 
 /** A batch for a partition of a topic, to be stamped with the producer's identity. */
 export type TopicWrite = { topic: string; batch: OutputBatch }
@@ -56,14 +57,11 @@ function requestsFor(partitions: readonly PartitionWrites[], index: number, layo
   return requests
 }
 
-/** What a refused batch means for the task: no repetition helps against one that the topic's own settings refuse. */
-function refusalOf(code: number, message: string | null): Error {
+/** What a refused batch means for the task: no repetition helps against one that is beyond the topic's own limits. */
+function refusedBatch(code: number, message: string | null): Error {
   const text = `produce: ${kafkaErrorName(code)}${message ? `: ${message}` : ''}`
-  if (code === KAFKA_ERRORS.producerFenced) return new Interrupted('taken_over', text)
-  return new Interrupted(
-    code === KAFKA_ERRORS.messageTooLarge || code === KAFKA_ERRORS.invalidTimestamp ? 'failed' : 'transaction_broken',
-    text,
-  )
+  const isBeyondLimits = code === KAFKA_ERRORS.messageTooLarge || code === KAFKA_ERRORS.invalidTimestamp
+  return isBeyondLimits ? new Interrupted('failed', text) : refusalOf(code, text)
 }
 
 /** Sends the first batch of each partition until every one is acknowledged. */
@@ -84,7 +82,7 @@ async function sendFirst(
     )
     for (const { topic, partition, errorCode, errorMessage } of answers.flat()) {
       if (errorCode === 0 || errorCode === KAFKA_ERRORS.duplicateSequence) continue
-      if (!isRetriable(errorCode) || attempt >= FIRST_RETRIES_MAX) throw refusalOf(errorCode, errorMessage)
+      if (!isRetriable(errorCode) || attempt >= FIRST_RETRIES_MAX) throw refusedBatch(errorCode, errorMessage)
       moved ||= hasMoved(errorCode)
       refused.push(open.find((each) => each.topic === topic && each.partition === partition)!)
     }
@@ -100,7 +98,8 @@ async function sendFirst(
 
 /**
  * Writes the batches into the transaction, each partition's in order. Answers how long, in milliseconds, the first batches were on their
- * way, undefined where there was nothing to write. Throws `transaction_broken`, `taken_over` or `failed`; then none of them count.
+ * way, undefined where there was nothing to write. Throws `transaction_broken`, `taken_over`, `failed` or `unknown`; then none of them
+ * count.
  */
 export async function deliver(
   connections: Connections,
@@ -126,7 +125,7 @@ export async function deliver(
             .then((connection) => produceBatches(connection, transactionalId, topics))
             .then((answers) => {
               const bad = answers.find(({ errorCode }) => errorCode !== 0 && errorCode !== KAFKA_ERRORS.duplicateSequence)
-              if (bad) throw refusalOf(bad.errorCode, bad.errorMessage)
+              if (bad) throw refusedBatch(bad.errorCode, bad.errorMessage)
             }),
         )
       }

@@ -54,6 +54,12 @@ function byPartition({ bytes, spans, count }: RecordBlock, { partitions, keyless
   )
 }
 
+/** By the other cluster's answer, the code of a record at fault: the broker refuses the whole batch, and does not say which it was. */
+const FAULTS: ReadonlyMap<number, string> = new Map([
+  [KAFKA_ERRORS.messageTooLarge, 'record_too_large'],
+  [KAFKA_ERRORS.invalidRecord, 'record_refused'],
+])
+
 /** A function that writes the rows of a delivery. What `produce` throws it throws too. */
 export function createBlockWriter(produce: Produce) {
   /** By source partition. */
@@ -73,9 +79,9 @@ export function createBlockWriter(produce: Produce) {
     const block = left ? only(whole, left) : whole
     /** By partition, how many of its rows are done with; and which of them were refused. */
     const done = new Map<number, number>()
-    const refused: { partition: number; place: number; message: string }[] = []
+    const refused: { partition: number; place: number; code: string; message: string }[] = []
 
-    /** Sends a batch, halving it as long as the topic does not accept its size. Returns undefined once nothing of it is left. */
+    /** Sends a batch, halving it as long as the topic refuses a record of it. Returns undefined once nothing of it is left. */
     async function send(partition: number, batch: Buffer): Promise<Extract<Written, { kind: 'retry' | 'permanent' }> | undefined> {
       stampProducer(batch, -1n, -1, -1)
       const { errorCode, errorMessage } = await produce(partition, batch)
@@ -86,12 +92,12 @@ export function createBlockWriter(produce: Produce) {
         return undefined
       }
       const reason = `the other cluster answered ${kafkaErrorName(errorCode)}${errorMessage ? `: ${errorMessage}` : ''}`
-      if (errorCode !== KAFKA_ERRORS.messageTooLarge)
-        return isRetriable(errorCode) ? { kind: 'retry', afterMs: 0, reason } : { kind: 'permanent', reason }
+      const code = FAULTS.get(errorCode)
+      if (code === undefined) return isRetriable(errorCode) ? { kind: 'retry', afterMs: 0, reason } : { kind: 'permanent', reason }
       const halves = halvesOf(batch)
       if (halves) return (await send(partition, halves[0])) ?? send(partition, halves[1])
-      // The others are still written, so that one search finds all of those that are too large.
-      refused.push({ partition, place, message: reason })
+      // The others are still written, so that one search finds all of those that are at fault.
+      refused.push({ partition, place, code, message: reason })
       done.set(partition, place + 1)
       return undefined
     }
@@ -104,14 +110,14 @@ export function createBlockWriter(produce: Produce) {
         const row = rows.get(partition)![place]!
         return left ? left[row]! : row
       }
-      const faults = new Map(refused.map(({ partition, place, message }) => [indexOf(partition, place), message]))
+      const faults = new Map(refused.map(({ partition, place, ...fault }) => [indexOf(partition, place), fault]))
       for (const [partition, count] of done)
         for (let place = 0; place < count; place++) {
           const row = indexOf(partition, place)
           if (!faults.has(row)) known.add(identities[row]!.identity)
         }
       memories.set(delivery.partition, { range, acknowledged: known })
-      return [...faults].map(([row, message]) => ({ offset: BigInt(identities[row]!.offset), code: 'record_too_large', message }))
+      return [...faults].map(([row, fault]) => ({ offset: BigInt(identities[row]!.offset), ...fault }))
     }
 
     try {

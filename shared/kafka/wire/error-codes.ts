@@ -7,6 +7,7 @@ export const KAFKA_ERRORS = {
   notLeaderOrFollower: 6,
   requestTimedOut: 7,
   messageTooLarge: 10,
+  offsetMetadataTooLarge: 12,
   coordinatorLoadInProgress: 14,
   coordinatorNotAvailable: 15,
   notCoordinator: 16,
@@ -24,6 +25,7 @@ export const KAFKA_ERRORS = {
   concurrentTransactions: 51,
   kafkaStorageError: 56,
   unknownProducerId: 59,
+  invalidRecord: 87,
   unstableOffsetCommit: 88,
   producerFenced: 90,
   unknownTopicId: 100,
@@ -36,6 +38,14 @@ const RETRIABLE: ReadonlySet<number> = new Set([3, 5, 6, 7, 14, 15, 16, 19, 20, 
 /** True when the same request may soon succeed, on the same or another broker. */
 export function isRetriable(code: number): boolean {
   return RETRIABLE.has(code)
+}
+
+/** Codes that end a transaction, whatever was to be written in it: the same may go through in the next one. */
+const OF_TRANSACTION: ReadonlySet<number> = new Set([45, 46, 47, 48, 49, 59, 120])
+
+/** True when the same may go through in another transaction. */
+export function isOfTransaction(code: number): boolean {
+  return OF_TRANSACTION.has(code)
 }
 
 /** Codes after which metadata or the coordinator must be looked up again. */

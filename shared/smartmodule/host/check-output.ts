@@ -1,6 +1,7 @@
 /**
  * What a topic's consumers or its broker would choke on is the failure of the record that it was made from: a value without the sink's
- * frame or without anything behind it, a timestamp that the broker refuses. HOT: work per batch; per record only where one is at fault.
+ * frame or without anything behind it, a timestamp or a lack of a key that the broker refuses. HOT: work per batch; per record only where
+ * one is at fault, or where each must have a key.
  */
 import { FRAMING_BYTES } from '../../model/framing.ts'
 import type { Kernel } from './kernel.ts'
@@ -27,6 +28,12 @@ export function failUnframed(kernel: Kernel, failAt: (ordinal: number, code: str
   if (kernel.currentUnframed() === 0) return
   for (let at = kernel.findUnframed(0); at >= 0; at = kernel.findUnframed(at + 1))
     failAt(at, 'not_framed', 'the value that the SmartModule wrote is empty, or does not start with the prefix of the sink’s schema')
+}
+
+/** Fails the records without a key: a compacted topic refuses them, together with all others of their batch. */
+export function failKeyless(kernel: Kernel, failAt: (ordinal: number, code: string, message: string) => void): void {
+  for (let at = kernel.findKeyless(0); at >= 0; at = kernel.findKeyless(at + 1))
+    failAt(at, 'key_missing', 'the record has no key, and the sink’s topic is compacted: the broker would refuse it')
 }
 
 /** The time by the clock, and by what has passed since the process began: a clock that is set back must not blame records of now. */

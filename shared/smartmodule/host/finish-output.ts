@@ -4,7 +4,7 @@
  */
 import { COUNTER, COUNTER_COUNT } from '../../model/counters.ts'
 import { FRAMING_BYTES } from '../../model/framing.ts'
-import { failUnframed, failUntimely } from './check-output.ts'
+import { failKeyless, failUnframed, failUntimely } from './check-output.ts'
 import type { CanaryRecord } from './canary-step.ts'
 import type { Kernel } from './kernel.ts'
 import { addRows, type RowTarget } from './rows.ts'
@@ -55,6 +55,7 @@ export function createFinisher(spec: ChainSpec, kernel: Kernel, failures: Failur
       }
     }
     failUnframed(kernel, failAt)
+    if (spec.needs_keys) failKeyless(kernel, failAt)
     if (!spec.rows && fixedTimeOf(batch) < 0n) failUntimely(kernel, batch.baseTimestamp, failAt)
     // The batch header takes 61 bytes, and renumbering may lengthen a record by up to 20.
     const most = recordBytesMax - 81

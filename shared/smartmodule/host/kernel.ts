@@ -29,6 +29,7 @@ export type Kernel = {
   findLarger(from: number, most: number): number
   findUntimely(from: number, earliest: bigint, latest: bigint): number
   findUnframed(from: number): number
+  findKeyless(from: number): number
   dropFailed(): number
   hasFailed(): number
   reframe(from: number, schemaId: number): number

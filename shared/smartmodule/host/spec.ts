@@ -23,8 +23,8 @@ export type StepSpec = {
 /**
  * What a chain is opened with. `reframe_schema_id`: the schema id that a chain without steps writes into its values. `partitions`: the
  * number of sink partitions, over which records are spread by key; without it, all go to one. `rows`: takes the last step's output instead
- * of batches for a topic. `send`: sends the HTTP requests of plug-ins. `on_error`: the policy for failures outside of steps and for steps
- * without a policy.
+ * of batches for a topic. `needs_keys`: that topic takes no record without a key. `send`: sends the HTTP requests of plug-ins. `on_error`:
+ * the policy for failures outside of steps and for steps without a policy.
  */
 export type ChainSpec = {
   steps: StepSpec[]
@@ -32,6 +32,7 @@ export type ChainSpec = {
   on_error?: OnError
   partitions?: number
   rows?: RowTarget
+  needs_keys?: boolean
   send?: SendRequest
 }
 

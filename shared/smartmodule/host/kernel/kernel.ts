@@ -290,6 +290,22 @@ export function findUntimely(from: u32, earliest: i64, latest: i64): i32 {
   return -1
 }
 
+/** Ordinal of the first record from `from` on that has no key; -1 when there is none. */
+export function findKeyless(from: u32): i32 {
+  at = sectionPtr + resumePosition(from)
+  for (let i = from; i < sectionCount; i++) {
+    const size = readVarint()
+    const recordEnd = at + (size as usize)
+    at++
+    readVarlong()
+    readVarint()
+    const key = readVarint()
+    at = recordEnd
+    if (key < 0) return stopBehind(i)
+  }
+  return -1
+}
+
 /** Ordinal of the first record from `from` on whose value is not framed as `expectFrame` says; -1 when there is none. */
 export function findUnframed(from: u32): i32 {
   at = sectionPtr + resumePosition(from)
