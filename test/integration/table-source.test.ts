@@ -114,6 +114,25 @@ describe('a table by replication', () => {
     expect(await slots(run)).toBe(0)
   })
 
+  it('leaves one slot where its first start is tried again and again, and another one only where that is gone', async () => {
+    const source = name('again')
+    await warehouse.query(`CREATE TABLE ${source} (id int PRIMARY KEY)`)
+    const [config, context] = [TableSourceConfig.parse({ table: source }), contextFor()]
+    const { read } = await openReplication(config, context)
+    const first = async () => {
+      const reads = read({ index: 0, count: 1 }, undefined, new Map(), new AbortController().signal)[Symbol.asyncIterator]()
+      const { value } = await reads.next()
+      await reads.return!()
+      return (JSON.parse((value as { position: string }).position) as { s: string }).s
+    }
+    const slot = await first()
+    expect(await first()).toBe(slot)
+    await warehouse.query('SELECT pg_drop_replication_slot($1)', [slot])
+    expect(await first()).not.toBe(slot)
+    expect(await slots(context.runId)).toBe(1)
+    await disposeReplication(config, context)
+  })
+
   it('goes on when a column was dropped or renamed while changes without their large values were waiting', async () => {
     const source = name('altered')
     await warehouse.query(`CREATE TABLE ${source} (id int PRIMARY KEY, large text, n int, gone jsonb, old text)`)

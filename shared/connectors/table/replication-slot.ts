@@ -24,9 +24,28 @@ export async function createSlot(withClient: WithClient, publication: string, ta
   return withClient(async (client) => {
     const { rows: published } = await client.query('SELECT 1 FROM pg_publication WHERE pubname = $1', [publication])
     if (published.length === 0) await client.query(`CREATE PUBLICATION ${quoted(publication)} FOR TABLE ONLY ${quotedTable(table)}`)
-    const { rows } = await client.query<{ lsn: string }>(`SELECT lsn FROM pg_create_logical_replication_slot($1, 'pgoutput')`, [slot])
+    const { rows } = await client
+      .query<{ lsn: string }>(`SELECT lsn FROM pg_create_logical_replication_slot($1, 'pgoutput')`, [slot])
+      .catch(async (error: unknown) => {
+        throw (error as { code?: string }).code === SLOTS_IN_USE ? await noSlotLeft(client, publication) : error
+      })
     return { slot, lsn: rows[0]!.lsn }
   })
+}
+
+/** SQLSTATE configuration_limit_exceeded: as many slots as `max_replication_slots` says. */
+const SLOTS_IN_USE = '53400'
+
+/** Names what only a person may remove: without a committed position, no owner knows which slot another one's names. */
+async function noSlotLeft(client: pg.Client, publication: string): Promise<Error> {
+  const { rows } = await client.query<{ slot_name: string }>(
+    `SELECT slot_name FROM pg_replication_slots WHERE ${OF_PUBLICATION} AND NOT active ORDER BY slot_name`,
+    [publication],
+  )
+  const message = 'all replication slots of the server are in use (max_replication_slots)'
+  if (rows.length === 0) return new Error(message)
+  const names = rows.map(({ slot_name }) => slot_name).join(', ')
+  return new Error(`${message}; earlier starts of this pipeline have left ${names}: stop the pipeline, then drop them`)
 }
 
 /**
@@ -38,16 +57,21 @@ export async function dropOtherSlots(withClient: WithClient, publication: string
   await withClient((client) => client.query(others, [publication, slot]))
 }
 
-/** Throws ConfigRefused when the slot is gone. Ends the connection that still holds it. */
-export async function assertSlot(withClient: WithClient, slot: string): Promise<void> {
+/** The slot, and what holds it; undefined when it is gone, or the log behind it. */
+export async function findSlot(withClient: WithClient, slot: string): Promise<{ active_pid: number | null } | undefined> {
   const { rows } = await withClient((client) =>
     client.query<{ active_pid: number | null; wal_status: string }>(
       'SELECT active_pid, wal_status FROM pg_replication_slots WHERE slot_name = $1',
       [slot],
     ),
   )
-  const [found] = rows
-  if (!found || found.wal_status === 'lost')
+  return rows.find(({ wal_status }) => wal_status !== 'lost')
+}
+
+/** Throws ConfigRefused when the slot is gone. Ends the connection that still holds it. */
+export async function assertSlot(withClient: WithClient, slot: string): Promise<void> {
+  const found = await findSlot(withClient, slot)
+  if (!found)
     throw new ConfigRefused(
       `the replication slot ${slot} is gone: changes since the last one that was read are lost; recreate the pipeline`,
     )

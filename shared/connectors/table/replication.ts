@@ -16,7 +16,7 @@ import { quoted } from './columns.ts'
 import type { TableSourceConfig } from './connector.ts'
 import { createDecoder, lsnText, parseLsn } from './pgoutput.ts'
 import { clientConfigOf, withDatabase } from './connection.ts'
-import { assertPublished, assertSlot, createSlot, dropOtherSlots, publicationOf, type WithClient } from './replication-slot.ts'
+import { assertPublished, assertSlot, createSlot, dropOtherSlots, findSlot, publicationOf, type WithClient } from './replication-slot.ts'
 import { findRow, readLoggedColumns, readTextRows, type LoggedShape, type TableShape } from './table-shape.ts'
 
 const SNAPSHOT_ROWS = 5000
@@ -83,6 +83,8 @@ export async function openReplication(config: TableSourceConfig, context: Connec
   let confirmed: bigint | undefined
   /** The slot that the committed position names. */
   let committed: string | undefined
+  /** The slot of the first start: it is tried again until a position is committed, and each try must not leave a slot behind. */
+  let made: Awaited<ReturnType<typeof createSlot>> | undefined
 
   const withClient = <T>(work: (client: pg.Client) => Promise<T>): Promise<T> =>
     withDatabase({ ...server, options: SESSION_OPTIONS, statement_timeout: 60_000 }, work)
@@ -173,7 +175,8 @@ export async function openReplication(config: TableSourceConfig, context: Connec
       }, LOOK_MS)
       try {
         if (!at) {
-          const { slot, lsn } = await createSlot(withClient, publication, table)
+          if (made && !(await findSlot(withClient, made.slot))) made = undefined
+          const { slot, lsn } = (made ??= await createSlot(withClient, publication, table))
           at = { s: slot, l: lsn, k: [], n: 0 }
           yield { block: createBlockBuilder(0).take(), position: JSON.stringify(at) }
         }
