@@ -30,3 +30,22 @@ it('a registry that does not answer ends the search', async () => {
   const deps = { db: () => ({ where: () => ({ select: async () => [] }) }), registry, log: {} } as never
   await expect(findNewSchemas(deps, { id: 's', format: 'avro', topic: 't', schema_text: null })).rejects.toThrow('away')
 })
+
+it('a version that lacks the stream’s message is learnt, because its values say which message they are', async () => {
+  const texts = ['message Order { int64 id = 1; }', 'message Order { int64 id = 1; } message Refund { int64 of = 1; }']
+  const registry = {
+    idsOf: async () => [1, 2],
+    find: async (id: number) => ({
+      format: 'protobuf',
+      text: { text: `syntax = "proto3"; ${texts[id - 1]}`, references: [] },
+      subjects: [],
+    }),
+  }
+  const deps = { db: () => ({ where: () => ({ select: async () => [] }) }), registry, log: {} } as never
+  const own = { text: '', references: [], message: 'Refund' }
+  const found = await findNewSchemas(deps, { id: 's', format: 'protobuf', topic: 't', schema_text: own })
+  expect([...found].map(([id, { schema, schema_text }]) => [id, schema, schema_text?.message])).toEqual([
+    [2, { of: 'integer?' }, 'Refund'],
+    [1, { id: 'integer?' }, undefined],
+  ])
+})

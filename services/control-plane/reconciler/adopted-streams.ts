@@ -3,6 +3,8 @@ import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { describeTopicConfig, setBatchBytesMax } from '../../../shared/kafka/admin/topic-config.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import type { SchemaText } from '../../../shared/model/schema-text.ts'
+import type { StreamFormat } from '../../../shared/model/stream-formats.ts'
+import { NoSuchMessage } from '../../../shared/registry/protobuf-messages.ts'
 import { fieldsOf } from '../registry/fields.ts'
 import { subjectOf } from '../registry/registry.ts'
 import { SchemaRefused } from '../../../shared/registry/read-schemas.ts'
@@ -38,8 +40,7 @@ export async function findNewSchemas(
     try {
       const found = await registry.find(schemaId)
       if (found?.format !== format) continue
-      const schema_text = own?.message === undefined ? found.text : { ...found.text, message: own.message }
-      row = { schema: fieldsOf(format, schema_text), schema_text }
+      row = schemaRowOf(format, found.text, own?.message)
     } catch (error) {
       if (!(error instanceof SchemaRefused)) throw error
       // Values of such a schema become dead letters, which report that the schema is not known.
@@ -51,6 +52,18 @@ export async function findNewSchemas(
     fresh.set(schemaId, row)
   }
   return fresh
+}
+
+/** A version that lacks the stream's own message is read all the same: its values say of which message they are. */
+function schemaRowOf(format: StreamFormat, text: SchemaText, message: string | undefined): StreamSchemaRow {
+  const rowOf = (schema_text: SchemaText): StreamSchemaRow => ({ schema: fieldsOf(format, schema_text), schema_text })
+  if (message === undefined) return rowOf(text)
+  try {
+    return rowOf({ ...text, message })
+  } catch (error) {
+    if (error instanceof SchemaRefused && error.cause instanceof NoSuchMessage) return rowOf(text)
+    throw error
+  }
 }
 
 export async function saveSchemas(db: Queryable, streamId: string, schemas: NewSchemas): Promise<void> {
