@@ -93,7 +93,7 @@ describe('a table by replication', () => {
     expect((await next()).values).toEqual([])
     expect((await next()).values).toEqual(['{"id":1,"v":"before"}', '{"id":2,"v":"before"}'])
     await warehouse.query(`UPDATE ${source} SET v = 'meanwhile' WHERE id = 1`)
-    await lateReads.next()
+    const { value: lateRead } = await lateReads.next()
     await warehouse.query(`UPDATE ${source} SET v = 'afterwards' WHERE id = 2`)
     const changes: (string | null)[] = []
     let slot = ''
@@ -104,7 +104,8 @@ describe('a table by replication', () => {
     }
     expect(changes).toEqual(['{"id":1,"v":"meanwhile"}', '{"id":2,"v":"afterwards"}'])
     const run = context.runId
-    expect(await slots(run)).toBe(2)
+    // The owner's own sweep may have removed it by now.
+    expect((JSON.parse((lateRead as { position: string }).position) as { s: string }).s).not.toBe(slot)
     await dropOtherSlots((work) => work(warehouse), publicationOf(run), slot)
     expect((await warehouse.query('SELECT slot_name FROM pg_replication_slots WHERE slot_name = $1', [slot])).rows).toHaveLength(1)
     expect(await slots(run)).toBe(1)
