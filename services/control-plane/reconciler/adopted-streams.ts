@@ -92,21 +92,27 @@ async function makeRoom({ db, cluster }: Pick<Deps, 'db' | 'cluster'>, stream: S
 
 /**
  * Updates partitions (HTTP writes must put keys where other clients do), batch size (writes must fit, those of pipelines too), compaction
- * (counts grow stale). Answers whether pipelines got a revision.
+ * (counts grow stale). Answers whether pipelines got a revision. `isFirst`: they are compared although the topic is as the stream has it,
+ * because earlier versions let the stream follow and its pipelines not.
  */
-async function followTopic({ db, cluster, withAdmin }: Pick<Deps, 'db' | 'cluster' | 'withAdmin'>, stream: StreamRow): Promise<boolean> {
+async function followTopic(
+  { db, cluster, withAdmin }: Pick<Deps, 'db' | 'cluster' | 'withAdmin'>,
+  stream: StreamRow,
+  isFirst: boolean,
+): Promise<boolean> {
   const layout = await cluster.describeTopic(stream.topic)
   if (!layout) return false
   const { batch_bytes_max, is_compacted } = await withAdmin((admin) => describeTopicConfig(admin, stream.topic))
   const found = { partitions: layout.leaders.length, batch_bytes_max, is_compacted }
   const isSame =
     found.partitions === stream.partitions && batch_bytes_max === stream.batch_bytes_max && is_compacted === stream.is_compacted
-  if (isSame) return false
+  if (isSame && !isFirst) return false
   const roomy = await makeRoom({ db, cluster }, { ...stream, ...found })
   return inTransaction(db, async (trx) => {
     // A pipeline created meanwhile either knows the limit already or is among those updated below.
-    if (!(await lockStream(trx, stream.account_id, stream.id))) return false
-    return updateLimits(trx, await updateStream(trx, stream.id, found), roomy)
+    const locked = await lockStream(trx, stream.account_id, stream.id)
+    if (!locked) return false
+    return updateLimits(trx, isSame ? locked : await updateStream(trx, stream.id, found), roomy)
   })
 }
 
@@ -117,9 +123,12 @@ export function createAdoptedFollower(
   const { db, registry, log, notifyPublisher } = deps
   /** By stream, the newest schema id that was examined, whether it could be read or not. */
   const lookedAt = new Map<string, number>()
+  /** The streams whose pipelines were compared with their topics. */
+  const compared = new Set<string>()
 
   async function follow(stream: StreamRow): Promise<void> {
-    if (await followTopic(deps, stream)) notifyPublisher()
+    if (await followTopic(deps, stream, !compared.has(stream.id))) notifyPublisher()
+    compared.add(stream.id)
     const newest = stream.format === 'json' ? undefined : await registry.newestOf(subjectOf(stream.topic))
     if (newest === undefined || lookedAt.get(stream.id) === newest) return
     const schemas = await findNewSchemas(deps, stream)
@@ -143,7 +152,8 @@ export function createAdoptedFollower(
 
   return async () => {
     const streams = await listAdoptedStreams(db)
-    for (const id of lookedAt.keys()) if (!streams.some((stream) => stream.id === id)) lookedAt.delete(id)
+    for (const known of [lookedAt, compared])
+      for (const id of known.keys()) if (!streams.some((stream) => stream.id === id)) known.delete(id)
     for (const stream of streams)
       await follow(stream).catch((error: unknown) =>
         log.warn({ id: stream.id, reason: reasonOf(error) }, 'reconciler: an adopted topic can’t be checked'),
