@@ -52,3 +52,7 @@ it('a pipeline that was left behind by an earlier version is revised once', asyn
   expect(await pass()).toEqual({ isRevised: true, isPublished: true, isStreamChanged: false })
   expect(await pass()).toEqual({ isRevised: false, isPublished: false, isStreamChanged: false })
 })
+
+it('processors don’t hear of a pipeline before its topics are there', async () => {
+  expect(await follower('creating').pass()).toEqual({ isRevised: true, isPublished: false, isStreamChanged: false })
+})

@@ -17,7 +17,10 @@ export async function publishDefinition(trx: Queryable, row: PipelineRow): Promi
   await enqueueDefinition(trx, row.id, { ...row.definition, desired: row.desired, attempt: row.attempt, revision: row.revision })
 }
 
-/** Stores the pipeline's next revision and, unless the pipeline was never started, queues it for publishing. Returns the updated row. */
+/**
+ * Stores the pipeline's next revision and queues it for publishing, unless the pipeline was never started, or is still being created: tasks
+ * would find no topics, and the end of its creation publishes what it is by then. Returns the updated row.
+ */
 export async function publishRevision(
   trx: Queryable,
   row: PipelineRow,
@@ -26,6 +29,6 @@ export async function publishRevision(
 ): Promise<PipelineRow> {
   await insertRevision(trx, definition)
   const updated = await updatePipeline(trx, row.id, { ...change, revision: definition.revision, definition })
-  if (row.status !== 'created' || row.desired === 'running') await publishDefinition(trx, updated)
+  if (row.status !== 'creating' && (row.status !== 'created' || row.desired === 'running')) await publishDefinition(trx, updated)
   return updated
 }

@@ -75,7 +75,8 @@ const bytesOf = (text: SchemaText | null): number =>
 
 /**
  * Raises the limits of topics of dead letters, where records of the stream may be larger by now; before the pipelines are told, which write
- * as much as they are told of. Answers which of the stream's pipelines have room. Throws while one is being created.
+ * as much as they are told of. Answers which of the stream's pipelines have room. Throws where such a topic
+ * is not there yet.
  */
 async function makeRoom({ db, cluster }: Pick<Deps, 'db' | 'cluster'>, stream: StreamRow): Promise<Set<string>> {
   const roomy = new Set<string>()
