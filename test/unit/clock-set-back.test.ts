@@ -121,18 +121,33 @@ it('the sink of an earlier revision is given up after its time', async () => {
   expect((await open()).definition.revision).toBe(2)
 })
 
-it('no record of the present time is taken for one of the future', () => {
-  vi.useRealTimers()
-  const now = Date.now()
-  vi.spyOn(Date, 'now').mockReturnValue(now - 2 * HOUR_MS)
+/** Whether a record of this time is taken for one of the future. The kernel says what it has for one whose time is that of its batch. */
+function isUntimely(ms: number): boolean {
   const failed: number[] = []
-  // What the kernel has for a record whose time is that of its batch.
   const kernel = {
     currentEarliest: () => 0n,
     currentLatest: () => 0n,
     findUntimely: (from: number, _earliest: bigint, latest: bigint) => (from === 0 && 0n > latest ? 0 : -1),
   } as unknown as Kernel
-  failUntimely(kernel, BigInt(now), (at) => failed.push(at))
+  failUntimely(kernel, BigInt(ms), (at) => failed.push(at))
+  return failed.length > 0
+}
+
+it('no record of the present time is taken for one of the future', () => {
+  vi.useRealTimers()
+  const now = Date.now()
+  vi.spyOn(Date, 'now').mockReturnValue(now - 2 * HOUR_MS)
+  expect(isUntimely(now)).toBe(false)
   vi.restoreAllMocks()
-  expect(failed).toEqual([])
+})
+
+it('a clock that was ahead and is set right lets no record through that the broker refuses, from an hour later on', () => {
+  // A moment of the clock as it was, ahead by two hours.
+  vi.advanceTimersByTime(2 * HOUR_MS)
+  expect(isUntimely(Date.now())).toBe(false)
+  vi.setSystemTime(Date.now() - 2 * HOUR_MS)
+  const inTwoHours = () => isUntimely(Date.now() + 2 * HOUR_MS)
+  expect(inTwoHours()).toBe(false)
+  vi.advanceTimersByTime(HOUR_MS + 1)
+  expect(inTwoHours()).toBe(true)
 })

@@ -42,8 +42,8 @@ export const letterBytesMaxBy = (stream: StreamRow, { source, dead_letter_bytes_
 
 /**
  * Lets the pipelines that use an adopted stream know its topic's limit for a batch, and whether it is compacted. Their tasks start anew,
- * because one that is writing a batch beyond the limit fails. `roomy`: the pipelines whose topic of dead letters has room. Throws where one was made meanwhile. Answers whether
- * any was revised.
+ * because one that is writing a batch beyond the limit fails. `roomy`: the pipelines whose topic of dead letters has room. Throws where one
+ * was made meanwhile. Answers whether any was revised.
  */
 export async function updateLimits(trx: Queryable, stream: StreamRow, roomy: ReadonlySet<string>): Promise<boolean> {
   const next = (definition: PipelineDefinition): PipelineDefinition => {

@@ -36,8 +36,19 @@ export function failKeyless(kernel: Kernel, failAt: (ordinal: number, code: stri
     failAt(at, 'key_missing', 'the record has no key, and the sink’s topic is compacted: the broker would refuse it')
 }
 
-/** The time by the clock, and by what has passed since the process began: a clock that is set back must not blame records of now. */
-const latestNow = (): number => Math.max(Date.now(), Math.floor(performance.timeOrigin + performance.now()))
+const SET_BACK_MS = 3_600_000
+/** A moment by the clock, and by what only goes forward. */
+let moment = { clock: Date.now(), passed: performance.now() }
+
+/**
+ * The time by the clock, and by what has passed since a moment of the last hour: a clock that is set back must not blame records of now,
+ * and one that was ahead until then must not let records through for ever that the broker refuses.
+ */
+function latestNow(): number {
+  const passed = performance.now()
+  if (passed - moment.passed > SET_BACK_MS) moment = { clock: Date.now(), passed }
+  return Math.max(Date.now(), Math.floor(moment.clock + passed - moment.passed))
+}
 
 /** Fails the records whose timestamp a broker would refuse now. `baseTimestamp` is that of the batch. */
 export function failUntimely(
