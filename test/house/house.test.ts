@@ -362,8 +362,6 @@ describe('names', () => {
   })
 
   it('are exported where another file uses them', () => {
-    /** In rooms where others are at work. */
-    const KEPT = new Set(['jsonOf', 'RANGE_PARTS', 'valueToJson', 'RECORD_COLUMN'])
     const files = tracked.filter((path) => /\.tsx?$/.test(path)).map((path) => new Set(read(path).match(/[A-Za-z_$][\w$]*/g)))
     const filesWith = new Map<string, number>()
     for (const words of files) for (const word of words) filesWith.set(word, (filesWith.get(word) ?? 0) + 1)
@@ -372,7 +370,7 @@ describe('names', () => {
       .flatMap((path) =>
         [...read(path).matchAll(/^export (?:async )?(?:const|function\*?|class) (\w+)/gm)]
           .map(([, name]) => name!)
-          .filter((name) => filesWith.get(name) === 1 && !KEPT.has(name))
+          .filter((name) => filesWith.get(name) === 1)
           .map((name) => `${path}: ${name}`),
       )
     expect(alone).toEqual([])

@@ -20,7 +20,7 @@ function textOf(bytes: Uint8Array): string | undefined {
 }
 
 /** A value as JSON with all its digits; undefined where it is none. */
-export function jsonOf(value: Value): unknown {
+function jsonOf(value: Value): unknown {
   if (value === null) return undefined
   const bytes = bytesOf(value.base64)
   const text = textOf(bytes[0] === 0 && bytes.length > FRAME_BYTES ? bytes.subarray(FRAME_BYTES) : bytes)

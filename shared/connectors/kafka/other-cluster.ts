@@ -2,6 +2,7 @@
 import { reasonOf } from '../../errors/reason-of.ts'
 import { isIP } from 'node:net'
 import { openCluster, type Cluster, type TopicLayout } from '../../kafka/cluster.ts'
+import { hostAndPort } from '../../model/host-and-port.ts'
 import type { CheckConnector } from '../check.ts'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import { checkRegistry } from './other-registry.ts'
@@ -13,7 +14,7 @@ type Place = Pick<KafkaSinkConfig, 'brokers' | 'topic' | 'tls' | 'sasl' | 'regis
 /** A client of the other cluster, whose brokers’ hosts are resolved and checked. */
 export function openOtherCluster({ brokers, tls, sasl }: Place, context: ConnectorContext): Cluster {
   const guard = addressGuardOf(context.defaults.addresses)
-  const hasNames = brokers.some((broker) => isIP(broker.slice(0, broker.lastIndexOf(':')).replaceAll(/[[\]]/g, '')) === 0)
+  const hasNames = brokers.some((broker) => isIP(hostAndPort(broker).host) === 0)
   // TLS connections use the guarded resolver; plain ones connect to the address that was checked.
   return openCluster({
     brokers,

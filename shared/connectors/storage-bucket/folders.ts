@@ -7,7 +7,7 @@ import { ABSENT, createMemberScanner, ESCAPED, NESTED, NULL, STRING, unescapeTex
 import type { RefusedRecord, Rows } from '../sink.ts'
 
 /** Parts of a key that are the same for all records of a range. */
-export const RANGE_PARTS = ['stream', 'pipeline', 'partition'] as const
+const RANGE_PARTS = ['stream', 'pipeline', 'partition'] as const
 const TIME_PARTS = ['date', 'year', 'month', 'day', 'hour'] as const
 type TimePart = (typeof TIME_PARTS)[number]
 

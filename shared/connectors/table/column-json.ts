@@ -22,7 +22,7 @@ function isoTime(text: string, hasZone: boolean): string {
 }
 
 /** The JSON of a value in Postgres’ text form; the type decides. */
-export function valueToJson(text: string | null, typeId: number): string {
+function valueToJson(text: string | null, typeId: number): string {
   if (text === null) return 'null'
   if (NUMBERS.has(typeId)) return /^[+-]?[\d.]/.test(text) ? text : JSON.stringify(text)
   if (typeId === BOOL) return text === 't' ? 'true' : 'false'

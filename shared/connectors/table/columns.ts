@@ -38,7 +38,7 @@ export const DEFAULT_MARKER = '\\D'
 const NULL_MARKER = '\\N'
 
 /** The column that takes a whole record as JSON. */
-export const RECORD_COLUMN = 'record'
+const RECORD_COLUMN = 'record'
 
 /**
  * Creates the table unless it exists: a column for each field, or one for the whole record if no fields are known. Throws ConfigRefused
