@@ -78,6 +78,10 @@ function mayStart(placement: Placement, starting: readonly Placement[]): boolean
 const isLate = ({ waitingSince }: RunnerGroup, nowMs: number): boolean =>
   waitingSince !== undefined && nowMs - waitingSince >= SOON_READY_MS
 
+/** What is said of a task whose runner has ended: that it starts again, or still that it is paused, with the reason for that. */
+const orphanOf = (task: ObservedTask, reason: string | null): ObservedTask =>
+  task.status === 'paused' ? task : { ...task, status: 'starting', reason, records_per_second: 0, in_flight: 0 }
+
 /** Says of a group's tasks that they wait for their runner. */
 function waitingIn(group: RunnerGroup, placement: Placement | undefined, own: Parameters<typeof reportOfNone>[2]): ObservedTask[] {
   if (!isLate(group, own.now())) return []
@@ -135,8 +139,7 @@ export function openRunners(options: RunnersOptions): Runners {
     group.lastEnd = end.isWanted ? null : `retrying: the runner of the pipeline ended (${end.cause})`
     for (const task of last) {
       if (task.status === 'failed' || task.status === 'finished') options.onTaskEnded(task)
-      else if (task.status === 'paused') orphans.set(keyOfReport(task), task)
-      else orphans.set(keyOfReport(task), { ...task, status: 'starting', reason: group.lastEnd, records_per_second: 0, in_flight: 0 })
+      else orphans.set(keyOfReport(task), orphanOf(task, group.lastEnd))
     }
     if (!end.isWanted) ends.set(group.name, [...recentEnds(group.name), now()])
     const recent = recentEnds(group.name).length
