@@ -1,4 +1,4 @@
-/** Gives the pipelines that use a stream a next revision that knows what has changed of the stream: its schemas, or its topic's settings. */
+/** Gives the pipelines that use a stream a next revision that knows what has changed of it: its schemas, or its topic's settings. */
 import { isDeepStrictEqual } from 'node:util'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { Queryable } from '../store/database.ts'

@@ -91,7 +91,7 @@ export type CompareSmartModuleVersionsRequest = {
   before: ComparedVersion
   after: ComparedVersion
   stream_id: string
-  /** Where to start reading; `latest` reads the newest records; `"latest"` by default */ from?: StreamPlace
+  /** Where to start reading; `latest` reads the newest records */ from?: StreamPlace
   partition?: number
   /** `100` by default */ limit?: number
 }
@@ -607,7 +607,7 @@ export type ManifestPipeline = {
   description?: string
   /** `1` by default */ tasks?: number
   /** `true` by default */ autostart?: boolean
-  /** `"earliest"` by default */ start?: StreamPlace
+  start?: StreamPlace
   /** `{"policy":"dead_letter","retries_max":3,"backoff_ms":200}` by default */ on_error?: OnErrorRequest
   /** The pipeline pauses when more than this share of at least 1,000 records within 60 s fails; 1 means never; `0.5` by default */ failure_threshold?: number
   /** When the source no longer holds the position of a partition: fail, or continue with the earliest record that it holds; `"fail"` by default */ on_lost_position?: LostPositionPolicy
@@ -802,7 +802,7 @@ export type PipelineRequest = {
   sink: EndpointRequest
   /** `1` by default */ tasks?: number
   /** `true` by default */ autostart?: boolean
-  /** `"earliest"` by default */ start?: StreamPlace
+  start?: StreamPlace
   /** `{"policy":"dead_letter","retries_max":3,"backoff_ms":200}` by default */ on_error?: OnErrorRequest
   /** The pipeline pauses when more than this share of at least 1,000 records within 60 s fails; 1 means never; `0.5` by default */ failure_threshold?: number
   /** When the source no longer holds the position of a partition: fail, or continue with the earliest record that it holds; `"fail"` by default */ on_lost_position?: LostPositionPolicy
@@ -874,7 +874,7 @@ export type PreviewPipelineResponse = {
 
 export type PreviewRequest = {
   /** Another chain to try; the pipeline’s own by default */ processors?: ProcessorEntry[]
-  /** Where to start reading; `latest` reads the newest records; `"latest"` by default */ from?: StreamPlace
+  /** Where to start reading; `latest` reads the newest records */ from?: StreamPlace
   partition?: number
   /** `10` by default */ limit?: number
 }
@@ -917,8 +917,8 @@ export type RedriveDeadLetters202Response = {
 export type RedriveRequest = { ids?: string[]; filter?: DeadLetterFilter; /** `false` by default */ dry_run?: boolean }
 
 export type ReplayRequest = {
-  /** `"earliest"` by default */ from?: StreamPlace
-  /** `"latest"` by default */ to?: StreamPlace
+  from?: StreamPlace
+  to?: StreamPlace
   /** Another stream of the account to write to; the pipeline’s own sink by default */ sink?: { stream_id: string }
   /** Maximum rate; unlimited by default */ records_per_second?: number
 }
@@ -1112,7 +1112,7 @@ export type TestSmartModuleRequest = {
   processors: TrialStep[]
   records?: TrialRecord[]
   stream_id?: string
-  /** Of a stream: where to start reading; `latest` reads the newest records; `"latest"` by default */ from?: StreamPlace
+  /** Of a stream: where to start reading; `latest` reads the newest records */ from?: StreamPlace
   partition?: number
   /** `10` by default */ limit?: number
 }
