@@ -58,7 +58,8 @@ function createWaker() {
 const shownBy = (mask: MemberOptions['mask'], why: string): string => cutText(mask(why), REASON_CHARACTERS_MAX)
 
 export function createMember({ isPaused, mask, onChange, log }: MemberOptions) {
-  let status: TaskStatus = 'starting'
+  // A pipeline that is paused stays so, with its reason, when its processor starts again.
+  let status: TaskStatus = isPaused ? 'paused' : 'starting'
   let reason: string | null = null
   let heldBack: string | undefined
   let paused = isPaused
