@@ -145,13 +145,13 @@ describe.skipIf(!hasBrowser)('a group of dead letters', () => {
       await tryIt.click()
       await eventually('it can be saved', () => save.isEnabled())
       // A trial that is refused says nothing about its record.
-      const error = { code: 'unavailable', message: 'too busy' }
+      const error = { code: 'unavailable', message: 'a process for the request is not available' }
       let previews = 0
       await page.route('**/v1/pipelines/*/preview', (route) =>
         ++previews === 2 ? route.fulfill({ status: 503, json: { error } }) : route.continue(),
       )
       await tryIt.click()
-      await page.getByText('1 of them could not be tried: The service is busy: too busy').waitFor()
+      await page.getByText('1 of them could not be tried: The service is busy: a process for the request is not available').waitFor()
       await page.unroute('**/v1/pipelines/*/preview')
       expect(await page.getByText('no longer in the source').count()).toBe(0)
       // What is written stays when the records leave the list.
@@ -181,7 +181,7 @@ function answerOn(page: Page): { asked: string[]; isLeft: boolean } {
 describe.skipIf(!hasBrowser)('a service that is busy', () => {
   it('is asked again for a trial, as it says, and not for what makes something', async () => {
     await inConsole(async ({ page }) => {
-      const busy = { status: 503, headers: { 'Retry-After': '1' }, json: { error: { code: 'unavailable', message: 'no process' } } }
+      const busy = { status: 503, headers: { 'Retry-After': '1' }, json: { error: { code: 'unavailable', message: 'enough processor time is not available' } } }
       let [trials, streams] = [0, 0]
       await page.route('**/v1/smartmodules/test', (route) => (++trials % 3 === 0 ? route.continue() : route.fulfill(busy)))
       await page.route('**/v1/streams', (route) =>
@@ -196,7 +196,7 @@ describe.skipIf(!hasBrowser)('a service that is busy', () => {
       await page.getByText('3 records:').waitFor()
       expect(trials).toBe(3)
       await page.getByRole('button', { name: 'Make the pipeline' }).click()
-      await page.getByRole('alert').getByText('The service is busy: no process').waitFor()
+      await page.getByRole('alert').getByText('The service is busy: enough processor time').waitFor()
       expect(streams).toBe(1)
     })
   })

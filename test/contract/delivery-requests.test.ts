@@ -75,10 +75,10 @@ describe('the operator’s endpoints', () => {
               .where({ pipeline_id: pipeline })
               .sum({ sum: trx.raw('pg_column_size(definition)') })
           )[0]
-          await insertRevision(trx, { ...later.at(-1)!, revision: 5 }, Number(stored!.sum))
+          await insertRevision(trx, { ...later.at(-1)!, revision: 5 }, { bytesMax: Number(stored!.sum), min: 1 })
           expect((await listRevisions(trx, pipeline)).map(({ revision }) => revision).at(-1)).toBe(5)
           expect(await findRevision(trx, pipeline, 1)).toBeUndefined()
-          await insertRevision(trx, { ...later.at(-1)!, revision: 6 }, 1)
+          await insertRevision(trx, { ...later.at(-1)!, revision: 6 }, { bytesMax: 1, min: 1 })
           expect((await listRevisions(trx, pipeline)).map(({ revision }) => revision)).toEqual([6])
           const large = { ...newest!.definition, revision: 7, group_id: 'x'.repeat(12 << 20) }
           await expect(insertRevision(trx, large)).rejects.toThrow('more than 12 MiB')

@@ -128,8 +128,13 @@ export function createAdoptedFollower(
   const compared = new Set<string>()
 
   async function follow(stream: StreamRow): Promise<void> {
-    if (await followTopic(deps, stream, !compared.has(stream.id))) notifyPublisher()
-    compared.add(stream.id)
+    try {
+      if (await followTopic(deps, stream, !compared.has(stream.id))) notifyPublisher()
+      compared.add(stream.id)
+    } catch (error) {
+      // One pipeline that can't be revised must not keep all of them from new schemas.
+      log.warn({ id: stream.id, reason: reasonOf(error) }, 'reconciler: the settings of an adopted topic can’t be followed')
+    }
     const newest = stream.format === 'json' ? undefined : await registry.newestOf(subjectOf(stream.topic))
     if (newest === undefined || lookedAt.get(stream.id) === newest) return
     const schemas = await findNewSchemas(deps, stream)

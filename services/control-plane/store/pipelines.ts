@@ -79,9 +79,13 @@ const STORED_BYTES_MAX = 64 << 20
 
 /**
  * Stores a revision of a pipeline, and drops the oldest where there would be more than 500, or 64 MiB: a change of a few bytes stores all
- * of the definition again, and no quota counts it. Tasks don't read these rows.
+ * of the definition again, and no quota counts it. The newest `min` stay: tasks may still run them, and binaries are kept by these rows.
  */
-export async function insertRevision(db: Queryable, definition: PipelineDefinition, bytesMax = STORED_BYTES_MAX): Promise<void> {
+export async function insertRevision(
+  db: Queryable,
+  definition: PipelineDefinition,
+  { bytesMax = STORED_BYTES_MAX, min = REVISIONS_KEPT } = {},
+): Promise<void> {
   const { pipeline_id, revision } = definition
   await db('pipeline_revisions').insert({ pipeline_id, revision, definition: definitionText(definition) })
   await db.raw(
@@ -89,8 +93,8 @@ export async function insertRevision(db: Queryable, definition: PipelineDefiniti
        SELECT revision, row_number() OVER newest AS place, sum(pg_column_size(definition)) OVER newest AS bytes
        FROM pipeline_revisions WHERE pipeline_id = :pipeline_id WINDOW newest AS (ORDER BY revision DESC))
      DELETE FROM pipeline_revisions WHERE pipeline_id = :pipeline_id
-       AND revision IN (SELECT revision FROM measured WHERE place > 1 AND (place > :max OR bytes > :bytesMax))`,
-    { pipeline_id, max: REVISIONS_MAX, bytesMax },
+       AND revision IN (SELECT revision FROM measured WHERE place > :min AND (place > :max OR bytes > :bytesMax))`,
+    { pipeline_id, min, max: REVISIONS_MAX, bytesMax },
   )
 }
 

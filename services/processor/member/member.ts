@@ -7,6 +7,7 @@ import { cutText, REASON_CHARACTERS_MAX } from '../../../shared/model/text.ts'
 import { TASK_STATUSES, type Task, type TaskEnd, type TaskStatus, type TaskView } from './task-view.ts'
 
 export type MemberOptions = {
+  /** Then it says so from the start: its pipeline stays paused, with its reason, when its processor starts again. */
   isPaused: boolean
   /** Hides secrets in what is shown. */
   mask(reason: string): string
@@ -58,7 +59,6 @@ function createWaker() {
 const shownBy = (mask: MemberOptions['mask'], why: string): string => cutText(mask(why), REASON_CHARACTERS_MAX)
 
 export function createMember({ isPaused, mask, onChange, log }: MemberOptions) {
-  // A pipeline that is paused stays so, with its reason, when its processor starts again.
   let status: TaskStatus = isPaused ? 'paused' : 'starting'
   let reason: string | null = null
   let heldBack: string | undefined

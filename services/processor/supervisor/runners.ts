@@ -51,12 +51,12 @@ const RECENT_MS = 10 * 60_000
 const SOON_MS = 20
 /** Runners that start at the same time: more would only be ready later, all of them. */
 const STARTING_MAX = Math.max(2, availableParallelism())
-/** Of one account: those of its suspects, which may end again and again, leave a place to others. */
-const STARTING_OF_ACCOUNT_MAX = STARTING_MAX - 1
+/** Of suspects, which may end again and again: they leave a place to others. */
+const SUSPECTS_STARTING_MAX = STARTING_MAX - 1
+/** More than the ends of any group within the time that counts. */
+const SUSPECTS_LATER = 1e6
 /** Pipelines whose runner takes longer to come say so, and it gets more time. */
 const SOON_READY_MS = 5000
-
-const accountsOf = (placement: Placement): Set<string> => new Set([...placement.values()].map(({ definition }) => definition.account_id))
 
 /** Whether the group's runner is to end: it has had no work for a while, or has tasks that are not wanted and do not end. */
 function isOverdue(group: RunnerGroup, isWanted: boolean, nowMs: number): boolean {
@@ -69,11 +69,14 @@ function isOverdue(group: RunnerGroup, isWanted: boolean, nowMs: number): boolea
   return isLeaving && nowMs - group.leavingSince! > LEAVING_MAX_MS
 }
 
-/** `starting`: what is to run in the runners that are starting. */
-function mayStart(placement: Placement, starting: readonly Placement[]): boolean {
-  const countOf = (account: string) => starting.filter((each) => accountsOf(each).has(account)).length
-  return starting.length < STARTING_MAX && [...accountsOf(placement)].every((account) => countOf(account) < STARTING_OF_ACCOUNT_MAX)
-}
+const isSuspect = (group: string): boolean => group.startsWith('suspect')
+
+/** Suspects start last, and of the others those first whose runners have ended least. */
+const rankBy = (group: string, ends: number): number => ends + (isSuspect(group) ? SUSPECTS_LATER : 0)
+
+/** `starting`: the groups whose runners are starting. */
+const mayStart = (group: string, starting: readonly string[]): boolean =>
+  starting.length < STARTING_MAX && (!isSuspect(group) || starting.filter(isSuspect).length < SUSPECTS_STARTING_MAX)
 
 const isLate = ({ waitingSince }: RunnerGroup, nowMs: number): boolean =>
   waitingSince !== undefined && nowMs - waitingSince >= SOON_READY_MS
@@ -150,7 +153,7 @@ export function openRunners(options: RunnersOptions): Runners {
 
   const recentEnds = (name: string): number[] => (ends.get(name) ?? []).filter((at) => now() - at < RECENT_MS)
 
-  const starting = (): Placement[] => [...served].flatMap(([runner, { name }]) => (runner.isReady() ? [] : [wanted.get(name) ?? new Map()]))
+  const starting = (): string[] => [...served].flatMap(([runner, { name }]) => (runner.isReady() ? [] : [name]))
 
   function open(name: string): RunnerGroup {
     const group: RunnerGroup = createRunnerGroup({
@@ -167,10 +170,10 @@ export function openRunners(options: RunnersOptions): Runners {
     if (closed) return
     wanted = placements
     for (const name of placements.keys()) if (!groups.has(name)) open(name)
-    // Those first whose runners have ended least.
-    for (const group of [...groups.values()].toSorted((a, b) => recentEnds(a.name).length - recentEnds(b.name).length)) {
+    const rankOf = ({ name }: RunnerGroup) => rankBy(name, recentEnds(name).length)
+    for (const group of [...groups.values()].toSorted((a, b) => rankOf(a) - rankOf(b))) {
       const placement = placements.get(group.name)
-      if (!group.runner && placement && group.startAt <= now() && mayStart(placement, starting())) take(group)
+      if (!group.runner && placement && group.startAt <= now() && mayStart(group.name, starting())) take(group)
       const isReady = group.runner?.isReady() === true
       group.waitingSince = isReady || !placement ? undefined : (group.waitingSince ?? now())
       if (isReady) group.lastEnd = null

@@ -40,8 +40,11 @@ export function isRetriable(code: number): boolean {
   return RETRIABLE.has(code)
 }
 
-/** Codes that end a transaction, whatever was to be written in it: the same may go through in the next one. */
-const OF_TRANSACTION: ReadonlySet<number> = new Set([45, 46, 47, 48, 49, 59, 120])
+/**
+ * Codes that end a transaction, whatever was to be written in it: those of transactions, and what Kafka calls retriable or unknown. The
+ * same may go through in the next one.
+ */
+const OF_TRANSACTION: ReadonlySet<number> = new Set([-1, 2, 9, 13, 45, 46, 47, 48, 49, 59, 72, 74, 75, 120])
 
 /** True when the same may go through in another transaction. */
 export function isOfTransaction(code: number): boolean {

@@ -15,7 +15,7 @@ DATA_PAGE = 1000
 # 15 to 30 seconds where the service can't be reached: longer than a control plane takes to start.
 RETRIES_MAX = 8
 # Longer than any operation takes but `manifests.apply`.
-TIMEOUT = 120.0
+TIMEOUT = 180.0
 ENDED = ("finished", "failed", "cancelled")
 
 

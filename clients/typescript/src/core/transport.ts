@@ -14,7 +14,7 @@ export type ClientOptions = {
   apiSecret: string
   /** Attempts after the first one (default: 8, which is 15 to 30 seconds where the service can't be reached). */
   retriesMax?: number
-  /** Time limit of one attempt, in milliseconds (default: 120,000, longer than any operation takes but `manifests.apply`). */
+  /** Time limit of one attempt, in milliseconds (default: 180,000, longer than any operation takes but `manifests.apply`). */
   timeoutMs?: number
   /**
    * Numbers of answers and records keep the form they were written in: 12.50 is an ExactNumber, not 12.5. For programs that pass records on
@@ -81,7 +81,7 @@ const isSuccess = (status: number): boolean => status >= 200 && status < 300
 const both = (a: AbortSignal | undefined, b: AbortSignal | undefined): AbortSignal | undefined =>
   a && b ? AbortSignal.any([a, b]) : (a ?? b)
 
-export function createTransport({ url, apiKey, apiSecret, retriesMax = 8, timeoutMs = 120_000, ...options }: ClientOptions): Transport {
+export function createTransport({ url, apiKey, apiSecret, retriesMax = 8, timeoutMs = 180_000, ...options }: ClientOptions): Transport {
   const base = baseOf(url)
   const unreachable = (error: unknown) => new ConnectionError(`can't reach ${base}: ${reasonOf(error)}`, error)
   const send = options.fetch ?? globalThis.fetch
