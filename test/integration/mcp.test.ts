@@ -38,7 +38,8 @@ async function ask(
   name: string,
   input: object = {},
 ): Promise<{ isError: boolean; text: string; json: Record<string, unknown> }> {
-  const answer = await mcp.callTool({ name, arguments: { ...input } })
+  // A tool that compiles waits for the service as long as `dps` does; the SDK's own limit is a minute.
+  const answer = await mcp.callTool({ name, arguments: { ...input } }, undefined, { timeout: 180_000 })
   const text = (answer.content as { text: string }[]).map((part) => part.text).join('')
   let json: unknown
   try {
