@@ -181,7 +181,11 @@ function answerOn(page: Page): { asked: string[]; isLeft: boolean } {
 describe.skipIf(!hasBrowser)('a service that is busy', () => {
   it('is asked again for a trial, as it says, and not for what makes something', async () => {
     await inConsole(async ({ page }) => {
-      const busy = { status: 503, headers: { 'Retry-After': '1' }, json: { error: { code: 'unavailable', message: 'enough processor time is not available' } } }
+      const busy = {
+        status: 503,
+        headers: { 'Retry-After': '1' },
+        json: { error: { code: 'unavailable', message: 'enough processor time is not available' } },
+      }
       let [trials, streams] = [0, 0]
       await page.route('**/v1/smartmodules/test', (route) => (++trials % 3 === 0 ? route.continue() : route.fulfill(busy)))
       await page.route('**/v1/streams', (route) =>
