@@ -33,7 +33,7 @@ function detailsOf(issue: Issue, root: string): Detail[] {
   return [{ path: pointer(issue.path, root), message: issue.message }]
 }
 
-/** The parsed value, or the faults, of which there are no more than can be shown: to word one takes longer than to find it. */
+/** Returns the parsed value, or its faults: no more than are shown, because putting a fault into words takes longer than finding it. */
 export function validated<T extends z.ZodType>(schema: T, value: unknown, root = ''): { value: z.output<T> } | { details: Detail[] } {
   // As `safeParse` does, which words each of them.
   const context = { async: false, reportInput: true }

@@ -133,7 +133,7 @@ function openParser(how: Pick<CsvOptions, 'delimiter' | 'quote' | 'empty' | 'enc
     faultOf(row: Buffer, error: Error): { reason: string; end: number; next: number } {
       if (!(error instanceof NotUtf8)) return { reason: withoutLine(error.message), ...lineEnd(row, 0, true) }
       try {
-        // Bytes that are not UTF-8 are no quotes.
+        // A byte that is not UTF-8 is never a quote.
         parse(row.toString('utf8'), options)
         return { reason: error.message, ...wholeRow(row) }
       } catch (quoting) {
