@@ -15,6 +15,9 @@ const ALONE_MAX = 4
 
 type Suspicion = { group: string; since: number; ends: number; revision: number; attempt: number }
 
+/** Whether a runner's group is one of suspects, of one pipeline or of several. */
+export const isSuspect = (group: string): boolean => group.startsWith('suspect')
+
 export type Blame = ReturnType<typeof createBlame>
 
 /** `groupOfAccount`: the runner that the account's pipelines share. */

@@ -1,5 +1,6 @@
 /** How the processors' time is shared among runners: by account type, and what ended its runner before comes last. Pure. */
 import type { AccountType } from '../../../shared/model/limits.ts'
+import { isSuspect } from './blame.ts'
 import type { Definitions } from './definitions.ts'
 import type { Placement } from './runner-group.ts'
 
@@ -21,6 +22,6 @@ export function niceOf(group: string, placement: Placement, definitions: Pick<De
     return is_over_cpu ? LAST : BY_TYPE[type]
   })
   const best = Math.min(...values)
-  const more = (group.startsWith('suspect') ? SUSPECT_MORE : 0) + (hasSteppedBack ? SLOW_MORE : 0)
+  const more = (isSuspect(group) ? SUSPECT_MORE : 0) + (hasSteppedBack ? SLOW_MORE : 0)
   return Math.min(best + more, LAST)
 }

@@ -7,6 +7,7 @@ import { availableParallelism } from 'node:os'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import { keyOfReport, runOfReport, type ObservedTask } from '../../../shared/model/observed.ts'
 import { isSameTask } from '../../../shared/model/task.ts'
+import { isSuspect } from './blame.ts'
 import { reportOfNone } from './finals.ts'
 import { createRunnerGroup, type Placement, type RunnerGroup, type RunnerGroupOptions } from './runner-group.ts'
 import { startRunner, type RunnerEnd, type RunnerProcess, type RunnerProcessOptions } from './runner-process.ts'
@@ -68,8 +69,6 @@ function isOverdue(group: RunnerGroup, isWanted: boolean, nowMs: number): boolea
   // Nothing waits for a task that does not end: what it has not committed counts for nothing.
   return isLeaving && nowMs - group.leavingSince! > LEAVING_MAX_MS
 }
-
-const isSuspect = (group: string): boolean => group.startsWith('suspect')
 
 /** Suspects start last, and of the others those first whose runners have ended least. */
 const rankBy = (group: string, ends: number): number => ends + (isSuspect(group) ? SUSPECTS_LATER : 0)
