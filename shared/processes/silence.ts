@@ -9,10 +9,14 @@ const TIMES_MAX = 10
 
 /**
  * The seconds for which the main thread of the process could have run but had no processor, since its start: the second number of
- * `schedstat` (sched-stats.rst of the kernel). Throws where the kernel does not keep it.
+ * `schedstat` (sched-stats.rst of the kernel). 0 where the kernel does not keep it, and once the process has ended.
  */
 export function waitedSecondsOf(pid: number): number {
-  return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e9
+  try {
+    return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e9
+  } catch {
+    return 0
+  }
 }
 
 /** A process that is looked at every `lookSeconds`. */

@@ -6,7 +6,6 @@ import { spawn } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { getPriority, setPriority } from 'node:os'
 import type { Duplex } from 'node:stream'
-import { waitedSecondsOf } from './silence.ts'
 
 /**
  * How a child ended. `isWanted`: its parent was done with it. `isBlamed`: something that ran in it ended it, and not a signal from
@@ -14,19 +13,13 @@ import { waitedSecondsOf } from './silence.ts'
  */
 export type ChildEnd = { cause: string; isWanted: boolean; isBlamed: boolean }
 
-/** What a child takes, see `WatchedChild`. */
-export type Usage = { rssBytes: number; cpuSeconds: number; waitedSeconds: number }
-
 /** A started child. */
 export type WatchedChild = {
   pid: number
   /** To its file descriptor 3. */
   pipe: Duplex
-  /**
-   * Resident memory in bytes; since its start, CPU seconds, and the seconds for which its main thread could have run but had no processor.
-   * The last known ones where the kernel does not tell.
-   */
-  usage(): Usage
+  /** Resident memory in bytes, and CPU seconds since its start; the last known ones where the kernel does not tell. */
+  usage(): { rssBytes: number; cpuSeconds: number }
   /** Sets its share of the processors' time; takes effect within a second. */
   setNice(nice: number): void
   /** Kills it for something that runs in it. */
@@ -125,7 +118,7 @@ export function startWatchedChild({ main, env, fds, memoryBytesMax, semiSpaceMib
     throw new Error('no file descriptors are left to start another process')
   }
   let why: ChildEnd | undefined
-  let last: Usage = { rssBytes: 0, cpuSeconds: 0, waitedSeconds: 0 }
+  let last = { rssBytes: 0, cpuSeconds: 0 }
 
   /** Kills it; the first reason stands. */
   function endAs(end: ChildEnd): void {
@@ -197,7 +190,6 @@ export function startWatchedChild({ main, env, fds, memoryBytesMax, semiSpaceMib
         const fields = statOf(pid)
         // utime is the 14th field, stime the 15th.
         last = { ...last, cpuSeconds: (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND }
-        last.waitedSeconds = waitedSecondsOf(pid)
       } catch {
         // It has ended, or this is not Linux.
       }

@@ -10,19 +10,11 @@ const STDERR = 2
 const silence = createSilence(LOOK_MS / 1000)
 let seen = -1
 
-function waitedSeconds(): number {
-  try {
-    return waitedSecondsOf(process.pid)
-  } catch {
-    return 0
-  }
-}
-
 setInterval(() => {
   const now = Atomics.load(beats, 0)
   if (now !== seen) silence.heard()
   seen = now
-  if (!silence.isOver(limitMs / 1000, waitedSeconds())) return
+  if (!silence.isOver(limitMs / 1000, waitedSecondsOf(process.pid))) return
   writeSync(STDERR, `the main thread has been blocked for ${Math.round(limitMs / 1000)} s: ending the process\n`)
   process.kill(process.pid, 'SIGKILL')
 }, LOOK_MS)

@@ -39,7 +39,7 @@ function setUp() {
   const runner: RunnerProcess = {
     pid: 1,
     isReady: () => true,
-    usage: () => ({ rssBytes: 0, cpuSeconds: 0, waitedSeconds: 0, lanes: 0, lanesSlow: 0 }),
+    usage: () => ({ rssBytes: 0, cpuSeconds: 0, lanes: 0, lanesSlow: 0 }),
     hasSteppedBack: () => false,
     send: (value) => sent.push(value),
     setNice: () => {},

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { openLines, type Lines } from '../../../shared/processes/lines.ts'
-import { createSilence } from '../../../shared/processes/silence.ts'
-import { startWatchedChild, type ChildEnd, type Usage, type WatchedChildOptions } from '../../../shared/processes/watched-child.ts'
+import { createSilence, waitedSecondsOf } from '../../../shared/processes/silence.ts'
+import { startWatchedChild, type ChildEnd, type WatchedChildOptions } from '../../../shared/processes/watched-child.ts'
 import { NOTES_BYTES, readNotes, type Note } from '../channel/notes.ts'
 import { createAnswers } from './answers.ts'
 import { BEAT_MS, BEATS_MISSED_MAX, FromRunner, type Settings, type ToRunner } from '../channel/protocol.ts'
@@ -16,7 +16,7 @@ export type RunnerProcess = {
   pid: number
   isReady(): boolean
   /** `lanesSlow`: lanes that have stepped back, since slow SmartModules keep them. */
-  usage(): Usage & { lanes: number; lanesSlow: number }
+  usage(): { rssBytes: number; cpuSeconds: number; lanes: number; lanesSlow: number }
   /** Whether one of its lanes has stepped back. */
   hasSteppedBack(): boolean
   send(value: ToRunner): void
@@ -85,7 +85,7 @@ export function startRunner(options: RunnerProcessOptions): RunnerProcess {
     return {
       pid: 0,
       isReady: () => false,
-      usage: () => ({ rssBytes: 0, cpuSeconds: 0, waitedSeconds: 0, lanes: 0, lanesSlow: 0 }),
+      usage: () => ({ rssBytes: 0, cpuSeconds: 0, lanes: 0, lanesSlow: 0 }),
       hasSteppedBack: () => false,
       send: nothing,
       setNice: nothing,
@@ -127,7 +127,7 @@ function start({ settings, env, memoryBytesMax, now, onReady, onValue }: RunnerP
   })
   const beatTimer = setInterval(() => {
     const limit = ready ? BEATS_MISSED_MAX : START_MAX_S
-    if (silence.isOver(limit, child.usage().waitedSeconds))
+    if (silence.isOver(limit, waitedSecondsOf(child.pid)))
       if (ready) child.endFor(`silence for ${limit} s`)
       else child.fail(`it was not ready within ${limit} s`)
     lines.send({ type: 'beat' })
