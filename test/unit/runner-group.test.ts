@@ -6,6 +6,7 @@ import type { RunnerProcess } from '../../services/processor/supervisor/runner-p
 import { ObservedTask } from '../../shared/model/observed.ts'
 import { chainTask } from '../../shared/model/task.ts'
 import { definitionOf, REPORT } from '../harness/definitions.ts'
+import { nothingDefined } from '../harness/runners.ts'
 
 const report = (task: number, more: Partial<ObservedTask> = {}): ObservedTask => ({
   ...ObservedTask.parse({ ...REPORT, task, processor_id: 'forged' }),
@@ -18,17 +19,7 @@ function setUp() {
   const group = createRunnerGroup({
     name: 'account/acc_a',
     processorId: 'processor-1',
-    definitions: {
-      pipelines: new Map(),
-      revision: () => undefined,
-      account: () => undefined,
-      secretsOf: () => ({}),
-      secretsVersion: () => 0,
-      smartModule: () => undefined,
-      caughtUp: Promise.resolve(),
-      close: () => Promise.resolve(),
-    },
-    connectorDefaults: { addresses: 'any', bucket_folders: [], per_account: { warehouse: false, bucket: false } },
+    ...nothingDefined,
     isHeldElsewhere: () => false,
     onTaskEnded: (last) => ended.push(last),
     onDeclined: () => {},

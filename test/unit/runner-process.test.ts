@@ -1,23 +1,7 @@
 /** How a runner ends, and who is to blame for it: real processes, without any pipeline. */
 import { afterEach, describe, expect, it } from 'vitest'
-import { cacheFolder } from '../../deploy/local/cache.ts'
-import type { Settings } from '../../services/processor/channel/protocol.ts'
 import { startRunner, type RunnerProcess } from '../../services/processor/supervisor/runner-process.ts'
-
-const settings: Settings = {
-  processorId: 'processor-1',
-  // No broker is asked before there is a task.
-  brokers: ['127.0.0.1:1'],
-  security: { tls: false },
-  prefix: 'unit',
-  cacheFolder: cacheFolder(),
-  lanes: 1,
-  roundBytesMax: 1 << 20,
-  fetchBudgetBytes: 16 << 20,
-  callTimeoutMs: 1000,
-  sessionTimeoutMs: 6000,
-  logLevel: 'silent',
-}
+import { runnerSettings as settings } from '../harness/runners.ts'
 
 let runner: RunnerProcess | undefined
 afterEach(() => runner?.kill())

@@ -1,11 +1,11 @@
 /** Which runners are started where there is little time for them, and what their pipelines say meanwhile: real processes. */
 import { availableParallelism } from 'node:os'
 import { afterEach, expect, it } from 'vitest'
-import { cacheFolder } from '../../deploy/local/cache.ts'
 import type { Placement } from '../../services/processor/supervisor/runner-group.ts'
 import { openRunners, type Runners } from '../../services/processor/supervisor/runners.ts'
 import { chainTask } from '../../shared/model/task.ts'
 import { definitionOf } from '../harness/definitions.ts'
+import { nothingDefined, runnerSettings } from '../harness/runners.ts'
 
 let runners: Runners | undefined
 afterEach(() => runners?.close())
@@ -13,33 +13,11 @@ afterEach(() => runners?.close())
 let time = 1_000_000
 function openUnit(): Runners {
   runners = openRunners({
-    settings: {
-      processorId: 'processor-1',
-      brokers: ['127.0.0.1:1'],
-      security: { tls: false },
-      prefix: 'unit',
-      cacheFolder: cacheFolder(),
-      lanes: 1,
-      roundBytesMax: 1 << 20,
-      fetchBudgetBytes: 16 << 20,
-      callTimeoutMs: 1000,
-      sessionTimeoutMs: 6000,
-      logLevel: 'silent',
-    },
+    settings: runnerSettings,
     env: {},
     memoryBytesMax: 2 ** 31,
     now: () => time,
-    definitions: {
-      pipelines: new Map(),
-      revision: () => undefined,
-      account: () => undefined,
-      secretsOf: () => ({}),
-      secretsVersion: () => 0,
-      smartModule: () => undefined,
-      caughtUp: Promise.resolve(),
-      close: () => Promise.resolve(),
-    },
-    connectorDefaults: { addresses: 'any', bucket_folders: [], per_account: { warehouse: false, bucket: false } },
+    ...nothingDefined,
     niceOf: () => 0,
     onEnd: () => {},
     onTaskEnded: () => {},
