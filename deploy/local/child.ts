@@ -133,7 +133,7 @@ while [ $tries -lt 50 ]; do
   [ -z "$alive" ] && break
   tries=$((tries + 1)); sleep 0.1
 done
-for pid in $pids; do kill -KILL "-$pid" 2>/dev/null; done
+for pid in $pids; do kill -KILL "-$pid" 2>/dev/null || kill -KILL "$pid" 2>/dev/null; done
 printf '%s\n' "$folders" | while read -r folder; do [ -n "$folder" ] && rm -rf "$folder"; done
 `
 

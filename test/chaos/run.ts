@@ -21,7 +21,6 @@ const startedAt = Date.now()
 const say = (line: string) => process.stdout.write(`${((Date.now() - startedAt) / 1000).toFixed(0).padStart(5)} s  ${line}\n`)
 say(`chaos for ${minutes} minutes, SEED=${seed}`)
 const arena = await openArena(`chaos${process.pid}`, say)
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void arena.close().then(() => process.exit(1)))
 let isGreen = false
 try {
   const result = await runChaos(arena, { seed, loadSeconds: loadSecondsOf(minutes), recordsPerSecond, say })
