@@ -70,6 +70,20 @@ describe('a table with an identity column', () => {
   })
 })
 
+describe('an upsert', () => {
+  it('keeps each record whose key is null, as the table’s unique index does', async () => {
+    const table = await made('email text UNIQUE, n int')
+    const config = { table, mode: 'upsert', key: ['email'] }
+    const records = [{ email: 'a', n: 1 }, { email: null, n: 2 }, { n: 3 }, { email: 'a', n: 4 }]
+    expect(await write(config, records)).toEqual({ kind: 'delivered' })
+    expect((await all(table)).map(({ email, n }) => [email, n]).sort(([, a], [, b]) => a - b)).toEqual([
+      [null, 2],
+      [null, 3],
+      ['a', 4],
+    ])
+  })
+})
+
 describe('a patch', () => {
   it('has its bytes as base64, and a new row gets the defaults of the members that it lacks', async () => {
     const table = await made(

@@ -1,6 +1,6 @@
 /** Which runners are started where there is little time for them, and what their pipelines say meanwhile: real processes. */
 import { availableParallelism } from 'node:os'
-import { afterEach, expect, it } from 'vitest'
+import { afterEach, expect, it, vi } from 'vitest'
 import type { Placement } from '../../services/processor/supervisor/runner-group.ts'
 import { openRunners, type Runners } from '../../services/processor/supervisor/runners.ts'
 import { chainTask } from '../../shared/model/task.ts'
@@ -10,13 +10,12 @@ import { nothingDefined, runnerSettings } from '../harness/runners.ts'
 let runners: Runners | undefined
 afterEach(() => runners?.close())
 
-let time = 1_000_000
 function openUnit(): Runners {
   runners = openRunners({
     settings: runnerSettings,
     env: {},
     memoryBytesMax: 2 ** 31,
-    now: () => time,
+    now: Date.now,
     ...nothingDefined,
     niceOf: () => 0,
     onEnd: () => {},
@@ -49,10 +48,11 @@ it('suspects of one account leave a place to start to others, whose pipelines sa
   expect(started).toHaveLength(many - 2)
   expect(started).toContain('account/acc_b')
   expect(own.reports()).toEqual([])
-  time += 6000
+  const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 6000)
   own.place(groups)
   const reason = expect.stringContaining('has not come up yet')
   const reports = own.reports()
+  clock.mockRestore()
   expect(reports.map(({ pipeline_id }) => pipeline_id).toSorted()).toEqual([...suspects, 'pl_b'].toSorted())
   for (const report of reports) expect(report).toMatchObject({ status: 'starting', reason, processor_id: 'processor-1' })
 })

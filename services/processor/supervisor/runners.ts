@@ -86,7 +86,6 @@ const orphanOf = (task: ObservedTask, reason: string | null): ObservedTask =>
 
 /** Says of a group's tasks that they wait for their runner. */
 function waitingIn(group: RunnerGroup, placement: Placement | undefined, own: Parameters<typeof reportOfNone>[2]): ObservedTask[] {
-  if (!isLate(group, own.now())) return []
   const reason = group.lastEnd ?? 'the runner of the pipeline has not come up yet: the processor has little time for it'
   // One that is paused waits for nothing, and would lose the reason for which it is.
   const waiting = [...(placement?.values() ?? [])].filter(({ definition }) => definition.desired === 'running')
@@ -94,7 +93,9 @@ function waitingIn(group: RunnerGroup, placement: Placement | undefined, own: Pa
 }
 
 export function openRunners(options: RunnersOptions): Runners {
-  const { now, log } = options
+  const { log } = options
+  // A clock that is set back must delay no start.
+  const now = () => performance.now()
   const groups = new Map<string, RunnerGroup>()
   /** Last reports of tasks whose runner has ended, until another one reports them. */
   const orphans = new Map<string, ObservedTask>()
@@ -198,8 +199,8 @@ export function openRunners(options: RunnersOptions): Runners {
       const reported = [...groups.values()].flatMap((group) => group.reports())
       const keys = new Set(reported.map(keyOfReport))
       const before = [...orphans].flatMap(([key, last]) => (keys.has(key) ? [] : [last]))
-      const own = { processorId: options.settings.processorId, now }
-      const late = [...groups.values()].flatMap((group) => waitingIn(group, wanted.get(group.name), own))
+      const own = { processorId: options.settings.processorId, now: options.now }
+      const late = [...groups.values()].flatMap((group) => (isLate(group, now()) ? waitingIn(group, wanted.get(group.name), own) : []))
       const isKnown = (key: string) => keys.has(key) || orphans.has(key) || this.holds(key)
       return [...reported, ...before, ...late.filter((report) => !isKnown(keyOfReport(report)))]
     },

@@ -1,6 +1,5 @@
 /** Record `n` depends only on the config and `n`, so that a restart continues with the same ones. Split `i` of `c` makes `i`, `i + c`, … */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ConnectorContext } from '../connector.ts'
 import { createBlockBuilder } from '../record-block.ts'
 import type { OpenSource } from '../source.ts'
 import type { GeneratorConfig } from './connector.ts'
@@ -45,15 +44,15 @@ function generatedRecord({ seed, schema }: Pick<GeneratorConfig, 'seed' | 'schem
 }
 
 /** Opens the source: its splits share the numbers of the records among them. */
-export async function openGenerator(config: GeneratorConfig, context: ConnectorContext): Promise<OpenSource> {
+export async function openGenerator(config: GeneratorConfig): Promise<OpenSource> {
   const max = config.records_max ?? Number.POSITIVE_INFINITY
   return {
     async *read(split, position, _seen, signal) {
       const rate = config.records_per_second / split.count
       let next = position === undefined ? split.index : Number(position)
-      const startedAt = context.now()
+      const startedAt = performance.now()
       for (let made = 0; next < max && !signal.aborted;) {
-        const due = Math.min(BLOCK_RECORDS_MAX, Math.floor(((context.now() - startedAt) / 1000) * rate) - made)
+        const due = Math.min(BLOCK_RECORDS_MAX, Math.floor(((performance.now() - startedAt) / 1000) * rate) - made)
         if (due > 0) {
           const builder = createBlockBuilder(64 << 10)
           for (let i = 0; i < due && next < max; i++, next += split.count, made++)

@@ -14,13 +14,22 @@ import { createTopicLook, openOtherCluster } from './other-cluster.ts'
 import { openOtherRegistry } from './other-registry.ts'
 import { createBlockWriter } from './write-block.ts'
 
+/** How old the topic's layout may be: keys go to other partitions once there are more of them. */
+const LAYOUT_MS = 15_000
+
 /** Opens the sink. Throws where the topic can’t be found. */
 export async function openKafkaSink(config: KafkaSinkConfig, context: ConnectorContext): Promise<OpenSink> {
   const cluster = openOtherCluster(config, context)
   const connections = cluster.openConnections('sink')
   const registry = config.registry && openOtherRegistry(config.registry, context)
   const prefix = config.schema_id === undefined ? Buffer.alloc(0) : frame(config.schema_id, '')
-  const look = createTopicLook(cluster, config.topic, context.now)
+  const lookUp = createTopicLook(cluster, config.topic, context.now)
+  let lookedAt = 0
+  const look = async () => {
+    const found = await lookUp()
+    lookedAt = performance.now()
+    return found
+  }
   let layout = await look().catch(async (error: unknown) => {
     await cluster.close().catch(() => {})
     throw error
@@ -42,6 +51,7 @@ export async function openKafkaSink(config: KafkaSinkConfig, context: ConnectorC
   return {
     rows: { kind: 'records' },
     async write(delivery, pieces, signal): Promise<Written> {
+      if (performance.now() - lookedAt > LAYOUT_MS) layout = await look()
       const partitions = layout.leaders.length
       const codec = registry && (await registry.codec(config.schema_id!, signal))
       if (registry && !codec) return { kind: 'permanent', reason: `the other registry has no usable schema ${config.schema_id}` }

@@ -96,21 +96,21 @@ export function createRecordReader(config: Pick<KafkaSourceConfig, 'topic' | 'fr
 }
 
 /** The topic as it is now, looked at again from time to time. */
-function openTopic(look: () => Promise<TopicLayout>, config: KafkaSourceConfig, now: () => number, idBefore: string | undefined) {
+function openTopic(look: () => Promise<TopicLayout>, config: KafkaSourceConfig, idBefore: string | undefined) {
   let topicId = idBefore
   let layout: TopicLayout | undefined
   let lookedAt = 0
   return {
     /** Throws ConfigRefused when the topic was recreated. */
     async layout(): Promise<TopicLayout> {
-      if (layout && now() - lookedAt <= LAYOUT_MS) return layout
+      if (layout && performance.now() - lookedAt <= LAYOUT_MS) return layout
       const found = await look()
       topicId ??= found.topicId
       if (found.topicId !== topicId)
         throw new ConfigRefused(
           `the topic ${config.topic} was deleted and recreated: its offsets are not those of the topic that was being read`,
         )
-      ;[layout, lookedAt] = [found, now()]
+      ;[layout, lookedAt] = [found, performance.now()]
       return found
     },
     /** Its leaders have moved: the next `layout` looks again. */
@@ -170,8 +170,8 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
         const { [TOPIC_ID]: knownId, ...offsets } = position === undefined ? {} : Position.parse(JSON.parse(position))
         const positions = new Map(Object.entries(offsets).map(([partition, offset]) => [Number(partition), BigInt(offset!)]))
         let isFirst = position === undefined
-        let [yielded, yieldedAt] = [position, context.now()]
-        const topic = openTopic(look, config, context.now, knownId)
+        let [yielded, yieldedAt] = [position, performance.now()]
+        const topic = openTopic(look, config, knownId)
         while (!signal.aborted) {
           const layout = await topic.layout()
           const own = layout.leaders.map((_, partition) => partition).filter((partition) => partition % split.count === split.index)
@@ -193,17 +193,17 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
           const fetching = fetchInto(builder, connections, layout, own, positions, signal)
           let step = await fetching.next()
           for (; !step.done; step = await fetching.next()) {
-            ;[yielded, yieldedAt] = [positionOf(positions, layout.topicId), context.now()]
+            ;[yielded, yieldedAt] = [positionOf(positions, layout.topicId), performance.now()]
             yield { block: builder.take(), position: yielded }
             if (signal.aborted) return
           }
           if (step.value) topic.forget()
           const isQuiet = builder.count === 0 && unknown.length === 0
-          if (isQuiet && context.now() - yieldedAt <= QUIET_COMMIT_MS) continue
+          if (isQuiet && performance.now() - yieldedAt <= QUIET_COMMIT_MS) continue
           const next = positionOf(positions, layout.topicId)
           // D2: retention moves the log's start past markers too, and a position before it would look like lost records.
           if (isQuiet && next === yielded) continue
-          ;[yielded, yieldedAt] = [next, context.now()]
+          ;[yielded, yieldedAt] = [next, performance.now()]
           yield { block: builder.take(), position: next }
         }
       } finally {

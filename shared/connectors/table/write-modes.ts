@@ -89,7 +89,9 @@ function createUpsert(target: WriteTarget): PutRows {
   const table = quotedTable(target.table)
   const names = namesOf(target)
   const keys = key.map(quoted).join(', ')
-  const last = `(SELECT DISTINCT ON (${keys}) * FROM pg_temp.dps_stage ORDER BY ${keys}, dps_row DESC)`
+  // Keys with a null are not equal to one another, as in the table's unique index: each of their records is a row.
+  const apart = `CASE WHEN ${key.map((name) => `${quoted(name)} IS NULL`).join(' OR ')} THEN dps_row END`
+  const last = `(SELECT DISTINCT ON (${keys}, ${apart}) * FROM pg_temp.dps_stage ORDER BY ${keys}, ${apart}, dps_row DESC)`
   const isSameKey = (row: string) => key.map((name) => `t.${quoted(name)} = ${row}.${quoted(name)}`).join(' AND ')
   const stage = stageOf(target)
   return {
