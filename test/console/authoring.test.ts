@@ -1,20 +1,12 @@
 /** What people make in the console, in a real browser: a pipeline with all of its parts, and a SmartModule. */
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { codeIn, hasBrowser, inConsoleOf, openConsole, type Tab } from '../harness/browser.ts'
-import { eventually, service, unique, type Client } from '../harness/client.ts'
+import type { Page } from 'playwright-core'
+import { describe, expect, it } from 'vitest'
+import { codeIn, hasBrowser, useConsole } from '../harness/browser.ts'
+import { eventually, service, unique } from '../harness/client.ts'
 import { createPipeline, createStream, waitForTotal, write } from '../harness/pipelines.ts'
 import { limitMs } from '../harness/machine-speed.ts'
 
-let browser: Browser
-let client: Client
-let accountId: string
-beforeAll(async () => {
-  if (hasBrowser) ({ browser, client, accountId } = await openConsole())
-})
-afterAll(() => browser?.close())
-
-const inConsole = (work: (tab: Tab) => Promise<void>) => inConsoleOf(browser, accountId, work)
+const { client, inConsole } = await useConsole()
 
 describe.skipIf(!hasBrowser)('a pipeline in full', () => {
   it('is made from its connectors’ and steps’ own fields, tried before, and changed by a plan', async () => {

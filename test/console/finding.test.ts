@@ -1,8 +1,7 @@
 /** Whether all of an account can be found in the console, however much it is. */
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { hasBrowser, inConsoleOf, openConsole, openTab, picture, signInTo, type Tab } from '../harness/browser.ts'
-import { eventually, service, unique, type Client } from '../harness/client.ts'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { hasBrowser, picture, signInTo, useConsole } from '../harness/browser.ts'
+import { eventually, service, unique } from '../harness/client.ts'
 import { createPipeline, createStream, write } from '../harness/pipelines.ts'
 import { limitMs } from '../harness/machine-speed.ts'
 
@@ -11,20 +10,15 @@ const STREAMS = 104
 const AT_ONCE = 8
 const SCHEMA = { n: 'integer' }
 
-let browser: Browser
-let client: Client
-let accountId: string
+const { client, accountId, inConsole, newTab } = await useConsole()
 const last = unique('zz-last')
 beforeAll(async () => {
   if (!hasBrowser) return
-  ;({ browser, client, accountId } = await openConsole())
   const names = Array.from({ length: STREAMS }, (_, n) => unique(`many-${n}`))
   for (let from = 0; from < STREAMS; from += AT_ONCE)
     await Promise.all(names.slice(from, from + AT_ONCE).map((name) => createStream(client, SCHEMA, { name, partitions: 1 })))
 }, limitMs(180_000))
-afterAll(() => browser?.close())
 
-const inConsole = (work: (tab: Tab) => Promise<void>) => inConsoleOf(browser, accountId, work)
 const at = (path: string) => `${service().apiUrl}/console/${path}`
 
 describe.skipIf(!hasBrowser)('with more than a hundred streams', () => {
@@ -108,7 +102,7 @@ describe.skipIf(!hasBrowser)('a long name', () => {
 
 describe.skipIf(!hasBrowser)('the members of an account, on a narrow screen', () => {
   it('have their roles in sight beside what can be done', async () => {
-    const tab = await openTab(browser, { width: 320 })
+    const tab = await newTab({ width: 320 })
     await signInTo(tab, accountId)
     await tab.page.goto(at('access'))
     const row = tab.page.getByRole('region', { name: 'Members' }).locator('tbody tr').first()

@@ -1,19 +1,11 @@
 /** What the console's forms keep, send and ask while one fills them in, in a real browser. */
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { hasBrowser, inConsoleOf, openConsole, type Tab } from '../harness/browser.ts'
-import { eventually, service, unique, type Client } from '../harness/client.ts'
+import type { Page } from 'playwright-core'
+import { describe, expect, it } from 'vitest'
+import { hasBrowser, useConsole } from '../harness/browser.ts'
+import { eventually, service, unique } from '../harness/client.ts'
 import { createPipeline, createStream, waitForStatus, write, type Step } from '../harness/pipelines.ts'
 
-let browser: Browser
-let client: Client
-let accountId: string
-beforeAll(async () => {
-  if (hasBrowser) ({ browser, client, accountId } = await openConsole())
-})
-afterAll(() => browser?.close())
-
-const inConsole = (work: (tab: Tab) => Promise<void>) => inConsoleOf(browser, accountId, work)
+const { client, inConsole } = await useConsole()
 const at = (path: string) => `${service().apiUrl}/console/${path}`
 
 const filter = (value: number): Step => ({ name: 'dps/filter', config: { field: 'n', operator: 'gt', value } })

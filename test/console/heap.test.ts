@@ -2,11 +2,11 @@
  * What a page keeps in memory while it follows a stream: no more after a long time than after a short one. `make console-heap` takes half
  * an hour.
  */
-import type { Browser, CDPSession, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { CDPSession, Page } from 'playwright-core'
+import { describe, expect, it } from 'vitest'
 import { limitMs } from '../harness/machine-speed.ts'
-import { hasBrowser, inConsoleOf, openConsole } from '../harness/browser.ts'
-import { service, unique, type Client } from '../harness/client.ts'
+import { hasBrowser, useConsole } from '../harness/browser.ts'
+import { service, unique } from '../harness/client.ts'
 import { createStream } from '../harness/pipelines.ts'
 
 const FOLLOWED_MS = Number(process.env.TAIL_MINUTES ?? '0.5') * 60_000
@@ -16,13 +16,7 @@ const LOOKS = 6
 /** Of what the browser compiles meanwhile. */
 const GROWTH_MAX = 1 << 20
 
-let browser: Browser
-let client: Client
-let accountId: string
-beforeAll(async () => {
-  if (hasBrowser) ({ browser, client, accountId } = await openConsole())
-})
-afterAll(() => browser?.close())
+const { client, inConsole } = await useConsole()
 
 type Weight = { heapBytes: number; nodes: number }
 
@@ -56,7 +50,7 @@ describe.skipIf(!hasBrowser)('a page that follows a stream', () => {
       sink: { connector_id: 'stream', config: { stream_id: stream.id } },
     })
     expect([status, body]).toMatchObject([201, {}])
-    await inConsoleOf(browser, accountId, async ({ page }) => {
+    await inConsole(async ({ page }) => {
       await page.goto(`${service().apiUrl}/console/streams/${stream.id}`)
       await page.getByRole('button', { name: 'Follow' }).click()
       const newest = page.getByRole('region', { name: 'Records as they come' }).locator('tbody tr').first()

@@ -2,24 +2,15 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import kafkajs from 'kafkajs'
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { parse as parseYaml } from 'yaml'
 import { frame } from '../../shared/model/framing.ts'
-import { hasBrowser, inConsoleOf, linkFor, openConsole, openTab, type Tab } from '../harness/browser.ts'
-import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { hasBrowser, linkFor, useConsole } from '../harness/browser.ts'
+import { eventually, loggedIn, service, unique } from '../harness/client.ts'
 import { createPipeline, createStream, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
 import { limitMs } from '../harness/machine-speed.ts'
 
-let browser: Browser
-let client: Client
-let accountId: string
-beforeAll(async () => {
-  if (hasBrowser) ({ browser, client, accountId } = await openConsole())
-})
-afterAll(() => browser?.close())
-
-const inConsole = (work: (tab: Tab) => Promise<void>) => inConsoleOf(browser, accountId, work)
+const { client, accountId, inConsole, newTab } = await useConsole()
 
 /** Runs commands as a shell does, and returns the variables that they set. */
 async function runShown(commands: string): Promise<Record<string, string>> {
@@ -33,7 +24,7 @@ async function runShown(commands: string): Promise<Record<string, string>> {
 describe.skipIf(!hasBrowser)('signing in', () => {
   it('takes a link once, keeps it out of the history, and ends when one signs out', async () => {
     const link = await linkFor(accountId)
-    const { page, context } = await openTab(browser)
+    const { page, context } = await newTab()
     await page.goto(link)
     // Another site may have led here: a click is needed.
     await page.getByRole('button', { name: 'Sign in by the link' }).click()
@@ -50,7 +41,7 @@ describe.skipIf(!hasBrowser)('signing in', () => {
   })
 
   it('works with a password, once one is set', async () => {
-    const { page, context } = await openTab(browser)
+    const { page, context } = await newTab()
     const { body } = await client.call<{ sign_in_token: string; email: string }>('POST', '/v1/members', {
       name: 'Ada',
       email: `${unique('ada')}@example.com`,

@@ -1,17 +1,13 @@
 /** Every screen in both themes and two widths: no violation of WCAG 2.2 AA, nothing wider than the page, nothing that the CSP refuses. */
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { hasBrowser, openConsole, openTab, picture, signInTo, violations, type Tab } from '../harness/browser.ts'
-import { eventually, service, unique, type Client } from '../harness/client.ts'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { hasBrowser, picture, signInTo, useConsole, violations, type Tab } from '../harness/browser.ts'
+import { eventually, service, unique } from '../harness/client.ts'
 import { createPipeline, createStream, waitForStatus, write } from '../harness/pipelines.ts'
 
-let browser: Browser
-let client: Client
-let accountId: string
+const { client, accountId, newTab } = await useConsole()
 let screens: [name: string, path: string][]
 beforeAll(async () => {
   if (!hasBrowser) return
-  ;({ browser, client, accountId } = await openConsole())
   const schema = { id: 'string', city: 'string', amount: 'number' }
   const [from, to] = [await createStream(client, schema, { partitions: 1 }), await createStream(client, schema)]
   const steps = [{ name: 'dps/cel', config: { filter: 'value.amount > 50.0', set: { share: '1 / int(value.amount - 99.0)' } } }]
@@ -48,7 +44,6 @@ beforeAll(async () => {
     ['you', 'you'],
   ]
 })
-afterAll(() => browser?.close())
 
 const LOOKS = (['light', 'dark'] as const).flatMap((theme) => [1440, 320].map((width) => ({ theme, width })))
 
@@ -60,7 +55,7 @@ async function settled({ page }: Tab): Promise<void> {
 
 describe.skipIf(!hasBrowser)('a screen', () => {
   it.each(LOOKS)('is accessible and fits: $theme, $width px', async (look) => {
-    const tab = await openTab(browser, look)
+    const tab = await newTab(look)
     const found: string[] = []
     await tab.page.goto(`${service().apiUrl}/console/`)
     await tab.page.getByRole('heading', { name: 'Sign in' }).waitFor()

@@ -1,20 +1,11 @@
 /** What an open tab of the console knows of the world: who is signed in elsewhere, whether the service still answers, how late it is. */
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { hasBrowser, inConsoleOf, linkFor, openConsole, openTab, type Tab } from '../harness/browser.ts'
-import { eventually, service, type Client } from '../harness/client.ts'
+import { describe, expect, it } from 'vitest'
+import { hasBrowser, linkFor, useConsole } from '../harness/browser.ts'
+import { eventually, service } from '../harness/client.ts'
 import { createStream, write } from '../harness/pipelines.ts'
 import { limitMs } from '../harness/machine-speed.ts'
 
-let browser: Browser
-let client: Client
-let accountId: string
-beforeAll(async () => {
-  if (hasBrowser) ({ browser, client, accountId } = await openConsole())
-})
-afterAll(() => browser?.close())
-
-const inConsole = (work: (tab: Tab) => Promise<void>) => inConsoleOf(browser, accountId, work)
+const { client, accountId, inConsole, newTab } = await useConsole()
 const at = (path: string) => `${service().apiUrl}/console/${path}`
 
 describe.skipIf(!hasBrowser)('signing out', () => {
@@ -51,7 +42,7 @@ describe.skipIf(!hasBrowser)('signing out', () => {
 
 describe.skipIf(!hasBrowser)('a link that signs in', () => {
   it('is kept until it is used, also when the page is loaded again', async () => {
-    const { page, context } = await openTab(browser)
+    const { page, context } = await newTab()
     await page.goto(await linkFor(accountId))
     const button = page.getByRole('button', { name: 'Sign in by the link' })
     await button.waitFor()

@@ -1,19 +1,10 @@
 /** Streams and pipelines as things that people make, change and delete in the console, in a real browser. */
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { codeIn, hasBrowser, inConsoleOf, openConsole, openTab, signInTo, type Tab } from '../harness/browser.ts'
-import { eventually, service, unique, type Client } from '../harness/client.ts'
+import { describe, expect, it } from 'vitest'
+import { codeIn, hasBrowser, signInTo, useConsole } from '../harness/browser.ts'
+import { eventually, service, unique } from '../harness/client.ts'
 import { createPipeline, createStream, write } from '../harness/pipelines.ts'
 
-let browser: Browser
-let client: Client
-let accountId: string
-beforeAll(async () => {
-  if (hasBrowser) ({ browser, client, accountId } = await openConsole())
-})
-afterAll(() => browser?.close())
-
-const inConsole = (work: (tab: Tab) => Promise<void>) => inConsoleOf(browser, accountId, work)
+const { client, accountId, inConsole, newTab } = await useConsole()
 const at = (path: string) => `${service().apiUrl}/console/${path}`
 const streamNames = async () =>
   (await client.call<{ streams: { name: string }[] }>('GET', '/v1/streams?page_size=100&sort=-created_at')).body.streams.map(
@@ -279,7 +270,7 @@ describe.skipIf(!hasBrowser)('a viewer', () => {
       email: `${unique('vic')}@example.com`,
       role: 'viewer',
     })
-    const { page, context } = await openTab(browser)
+    const { page, context } = await newTab()
     await page.goto(`${at('')}#link=${body.sign_in_token}`)
     await page.getByRole('button', { name: 'Sign in by the link' }).click()
     await page.getByRole('heading', { name: 'Pipelines' }).waitFor()

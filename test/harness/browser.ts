@@ -4,8 +4,8 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AxeBuilder } from '@axe-core/playwright'
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core'
-import { expect } from 'vitest'
-import { service, unique, type Client } from './client.ts'
+import { afterAll, expect } from 'vitest'
+import { service, unique } from './client.ts'
 import { openAccount, signInLink } from './operator.ts'
 import { limitMs } from './machine-speed.ts'
 
@@ -18,12 +18,6 @@ if (!hasBrowser) process.stdout.write('no Chromium here (CHROMIUM=path names one
 
 export const openBrowser = (): Promise<Browser> =>
   chromium.launch({ executablePath: executablePath!, args: ['--no-sandbox', '--disable-dev-shm-usage'], timeout: 180_000 })
-
-/** A browser for the tests of a file, and an account of their own. */
-export async function openConsole(): Promise<{ browser: Browser; client: Client; accountId: string }> {
-  const [browser, { client, account }] = [await openBrowser(), await openAccount('enterprise')]
-  return { browser, client, accountId: account.account_id }
-}
 
 export type Tab = {
   page: Page
@@ -89,17 +83,27 @@ export async function picture(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true })
 }
 
-/** Signed in to the account; fails where the browser complained about anything. */
-export async function inConsoleOf(browser: Browser, accountId: string, work: (tab: Tab) => Promise<void>): Promise<void> {
-  const tab = await openTab(browser)
-  try {
-    await signInTo(tab, accountId)
-    await work(tab)
-    expect(tab.complaints).toEqual([])
-  } catch (error) {
-    process.stdout.write(`the page said: ${await tab.page.locator('#main').innerText().catch(String)}\n`)
-    throw error
-  } finally {
-    await tab.context.close()
+/** A browser for the tests of a file, which ends with them, and an account of their own. */
+export async function useConsole() {
+  const { client, account } = await openAccount('enterprise')
+  const accountId = account.account_id
+  const browser = hasBrowser ? await openBrowser() : undefined
+  afterAll(() => browser?.close())
+  const newTab = (look?: Look): Promise<Tab> => openTab(browser!, look)
+
+  /** Signed in to the account; fails where the browser complained about anything. */
+  async function inConsole(work: (tab: Tab) => Promise<void>): Promise<void> {
+    const tab = await newTab()
+    try {
+      await signInTo(tab, accountId)
+      await work(tab)
+      expect(tab.complaints).toEqual([])
+    } catch (error) {
+      process.stdout.write(`the page said: ${await tab.page.locator('#main').innerText().catch(String)}\n`)
+      throw error
+    } finally {
+      await tab.context.close()
+    }
   }
+  return { client, accountId, newTab, inConsole }
 }

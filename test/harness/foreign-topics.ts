@@ -1,4 +1,6 @@
 /** What other clients do to topics that streams are made over: schemas by the registry's own API, values framed by hand. */
+import kafkajs from 'kafkajs'
+import { afterAll } from 'vitest'
 import { service } from './client.ts'
 
 type Reference = { name: string; subject: string; version: number }
@@ -15,4 +17,13 @@ export const framed = (id: number, value: Buffer | string) => {
   const prefix = Buffer.alloc(5)
   prefix.writeInt32BE(id, 1)
   return Buffer.concat([prefix, Buffer.from(value as string)])
+}
+
+/** Connected clients of the brokers, for the tests of a file. */
+export async function useKafka() {
+  const kafka = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING })
+  const [admin, producer] = [kafka.admin(), kafka.producer()]
+  await Promise.all([admin.connect(), producer.connect()])
+  afterAll(() => Promise.all([admin.disconnect(), producer.disconnect()]))
+  return { admin, producer }
 }

@@ -1,28 +1,16 @@
 /** Adopted topics and their `max.message.bytes`, which other clients change. */
-import kafkajs, { type Admin, type Producer } from 'kafkajs'
+import kafkajs from 'kafkajs'
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { openCluster } from '../../shared/kafka/cluster.ts'
 import { readCommitted } from '../chaos/reader.ts'
-import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { eventually, loggedIn, service, unique } from '../harness/client.ts'
 import { connect, lettersOf, stream } from '../harness/connectors.ts'
-import { framed, register } from '../harness/foreign-topics.ts'
+import { framed, register, useKafka } from '../harness/foreign-topics.ts'
 import { createStream, waitForTotal, write } from '../harness/pipelines.ts'
 
-let client: Client
-let admin: Admin
-let producer: Producer
-beforeAll(async () => {
-  client = await loggedIn(service().accounts.other)
-  const kafka = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING })
-  admin = kafka.admin()
-  producer = kafka.producer()
-  await Promise.all([admin.connect(), producer.connect()])
-})
-afterAll(async () => {
-  await producer.disconnect()
-  await admin.disconnect()
-})
+const client = await loggedIn(service().accounts.other)
+const { admin, producer } = await useKafka()
 
 const ID_AND_N = '{"type":"object","properties":{"id":{"type":"integer"},"n":{"type":"integer"}}}'
 

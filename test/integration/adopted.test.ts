@@ -1,9 +1,8 @@
 /** Streams over existing topics, and schemas given by id: kafkajs makes the topics, the registry's own API the schemas. */
-import kafkajs, { type Admin, type Producer } from 'kafkajs'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { describe, expect, it } from 'vitest'
+import { eventually, loggedIn, service, unique } from '../harness/client.ts'
 import { connect, lettersOf, stream } from '../harness/connectors.ts'
-import { framed, register } from '../harness/foreign-topics.ts'
+import { framed, register, useKafka } from '../harness/foreign-topics.ts'
 import { createStream, dataText, type NewStream, readAll, waitForTotal, write } from '../harness/pipelines.ts'
 import { createRecordIndex } from '../../services/control-plane/stream-data/record-index.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
@@ -11,22 +10,9 @@ import { openAvro } from '../../shared/registry/avro.ts'
 import { openDatabase } from '../../services/control-plane/store/database.ts'
 import { readCommitted } from '../chaos/reader.ts'
 
-let client: Client
-let other: Client
-let admin: Admin
-let producer: Producer
-beforeAll(async () => {
-  client = await loggedIn(service().accounts.other)
-  other = await loggedIn(service().accounts.enterprise)
-  const kafka = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING })
-  admin = kafka.admin()
-  producer = kafka.producer()
-  await Promise.all([admin.connect(), producer.connect()])
-})
-afterAll(async () => {
-  await producer.disconnect()
-  await admin.disconnect()
-})
+const client = await loggedIn(service().accounts.other)
+const other = await loggedIn(service().accounts.enterprise)
+const { admin, producer } = await useKafka()
 
 async function newTopic(partitions = 3, settings: Record<string, string> = {}, topic = unique('theirs')): Promise<string> {
   const configEntries = Object.entries({ 'retention.ms': '123456789', ...settings }).map(([name, value]) => ({ name, value }))

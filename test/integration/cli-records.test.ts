@@ -1,25 +1,15 @@
 /** `dps` as a process, with SmartModules and records: what it tries, writes, reads, redrives and goes on with. */
 import { once } from 'node:events'
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { rename, writeFile } from 'node:fs/promises'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
-import { startDps, type More, type Ran } from '../harness/command-line.ts'
+import { describe, expect, it } from 'vitest'
+import { eventually, loggedIn, service, unique } from '../harness/client.ts'
+import { useDps } from '../harness/command-line.ts'
 import { createPipeline, createStream, waitForStatus, waitForTotal, write, type NewStream } from '../harness/pipelines.ts'
 
-let home: string
-let client: Client
-beforeAll(async () => {
-  home = await mkdtemp(join(tmpdir(), 'dps-cli-'))
-  client = await loggedIn(service().accounts.enterprise)
-})
-afterAll(() => rm(home, { recursive: true, force: true }))
-
-const start = (args: string[], more: More = {}) => startDps(home, args, more)
-const dps = (args: string[], more: More = {}) => start(args, more).ended
-const json = <T>({ out }: Ran): T => JSON.parse(out) as T
+const client = await loggedIn(service().accounts.enterprise)
+const { home, start, dps, json } = await useDps()
 
 const CODE = (least: string) => `import { Path, Record } from 'dps'
 const n = new Path('n')

@@ -1,22 +1,12 @@
 /** `dps` as a process against the service: what it prints, what it exits with, and what it leaves in its files. */
-import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, mkdtemp, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { loggedIn, service, unique, type Client } from '../harness/client.ts'
-import { startDps, type More, type Ran } from '../harness/command-line.ts'
+import { describe, expect, it } from 'vitest'
+import { loggedIn, service, unique } from '../harness/client.ts'
+import { useDps } from '../harness/command-line.ts'
 
-let home: string
-let client: Client
-beforeAll(async () => {
-  home = await mkdtemp(join(tmpdir(), 'dps-cli-'))
-  client = await loggedIn(service().accounts.enterprise)
-})
-afterAll(() => rm(home, { recursive: true, force: true }))
-
-const start = (args: string[], more: More = {}) => startDps(home, args, more)
-const dps = (args: string[], more: More = {}) => start(args, more).ended
-const json = <T>({ out }: Ran): T => JSON.parse(out) as T
+const client = await loggedIn(service().accounts.enterprise)
+const { home, dps, json } = await useDps()
 
 describe('dps', () => {
   it('remembers a profile in a file of its owner’s, and prefers the environment', async () => {
