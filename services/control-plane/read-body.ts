@@ -11,7 +11,7 @@ import { assertUtf8, parseElements, parseLines, type RawRecords } from './stream
 import { createFewAtOnce } from './middleware/few-at-once.ts'
 import { assertBounded, parseJsonBody } from './middleware/json-body.ts'
 import { withDigits } from './middleware/exact-numbers.ts'
-import { assertDepth, assertNesting } from './middleware/validate.ts'
+import { assertDepth } from './middleware/validate.ts'
 import { createPacer } from './pacing.ts'
 
 /** Most bodies; their reading needs no turn. */
@@ -108,7 +108,6 @@ export async function readBody(
     const parse = bodyParser({ enableTypes: ['form'], formLimit: limit })
     await parse(ctx as never, async () => {})
     if (!hasBody) ctx.request.body = undefined
-    assertNesting(ctx.request.body)
     validate()
   }
   return records

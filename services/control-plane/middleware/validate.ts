@@ -1,4 +1,4 @@
-/** Turns zod issues into faults with JSON pointers, and checks the nesting of what is no JSON. */
+/** Turns zod issues into faults with JSON pointers. */
 import { z, type ZodError } from 'zod'
 import { invalidRequest, type Detail } from '../service-error.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
@@ -51,17 +51,4 @@ export function validated<T extends z.ZodType>(schema: T, value: unknown, root =
 /** Throws 400 for a body that nests so deep, if that is beyond the limit. */
 export function assertDepth(depth: number): void {
   if (depth > LIMITS.nesting_max) throw invalidRequest([{ path: '', message: `the body nests deeper than ${LIMITS.nesting_max} levels` }])
-}
-
-/** Throws when a body nests deeper than the limit. Iterative, so that no body can exhaust the stack. */
-export function assertNesting(body: unknown): void {
-  let level: unknown[] = [body]
-  for (let depth = 0; level.length > 0; depth++) {
-    const next: unknown[] = []
-    for (const value of level)
-      if (typeof value === 'object' && value !== null)
-        for (const child of Object.values(value)) if (typeof child === 'object' && child !== null) next.push(child)
-    if (next.length > 0) assertDepth(depth + 2)
-    level = next
-  }
 }
