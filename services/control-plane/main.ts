@@ -152,7 +152,7 @@ const deps: Deps = {
   secretBox,
   connectorDefaults: {
     ...connectorDefaultsOf(config),
-    addresses: await addressRulesOf(config.ALLOW_PRIVATE_ADDRESSES, ownHostsOf(config)),
+    addresses: await addressRulesOf(config.ALLOW_PRIVATE_ADDRESSES, ownHostsOf(config), log),
   },
   workshop,
   adoption: { patterns: config.ADOPTABLE_TOPICS, prefix: config.DPS_PREFIX },

@@ -95,7 +95,7 @@ await Promise.all([declined.caughtUp, verdicts.caughtUp])
 const logs = openLogRelay(cluster, names.logs, processorId, now, warn('lines of pipelines were not written'))
 const connectorDefaults = {
   ...connectorDefaultsOf(config),
-  addresses: await addressRulesOf(config.ALLOW_PRIVATE_ADDRESSES, ownHostsOf(config)),
+  addresses: await addressRulesOf(config.ALLOW_PRIVATE_ADDRESSES, ownHostsOf(config), log),
 }
 supervisor = openSupervisor({
   declined,

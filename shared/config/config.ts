@@ -8,10 +8,17 @@ import { join } from 'node:path'
 import { z } from 'zod'
 
 const integer = (fallback: number, min: number, max: number) => z.coerce.number().int().min(min).max(max).default(fallback)
+/** The parts of a comma-separated setting. */
+const partsOf = (text: string): string[] =>
+  text
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean)
 const list = z
   .string()
-  .min(1)
-  .transform((text) => text.split(',').map((part) => part.trim()))
+  .transform(partsOf)
+  .refine((parts) => parts.length > 0, 'must not be empty')
+const optionalList = z.string().default('').transform(partsOf)
 
 const flagOf = (fallback: 'true' | 'false') =>
   z
@@ -28,10 +35,7 @@ function isRange(text: string): boolean {
 }
 
 function rangesOf(text: string, context: z.RefinementCtx): string[] {
-  const ranges = text
-    .split(',')
-    .map((range) => range.trim())
-    .filter(Boolean)
+  const ranges = partsOf(text)
   for (const range of ranges)
     if (!isRange(range)) context.addIssue({ code: 'custom', message: `"${range}" is not a range such as 10.20.0.0/16` })
   return ranges
@@ -66,16 +70,13 @@ const Shared = {
     .string()
     .default('')
     .transform((text, context) =>
-      text
-        .split(',')
-        .filter(Boolean)
-        .map((pair) => {
-          const at = pair.indexOf(':')
-          const key = Buffer.from(pair.slice(at + 1), 'base64')
-          if (at < 1 || key.length !== 32)
-            context.addIssue({ code: 'custom', message: 'each entry of SECRETS_KEYS must be kid:key, the key 32 bytes in base64' })
-          return { kid: pair.slice(0, at), key }
-        }),
+      partsOf(text).map((pair) => {
+        const at = pair.indexOf(':')
+        const key = Buffer.from(pair.slice(at + 1), 'base64')
+        if (at < 1 || key.length !== 32)
+          context.addIssue({ code: 'custom', message: 'each entry of SECRETS_KEYS must be kid:key, the key 32 bytes in base64' })
+        return { kid: pair.slice(0, at), key }
+      }),
     )
     .describe(
       '`kid:key` pairs, comma-separated, each key 32 bytes in base64: the first one encrypts account secrets, all of them decrypt; empty disables secrets. [How to rotate](connectors.md#secrets)',
@@ -94,11 +95,7 @@ const Shared = {
   BUCKET_PER_ACCOUNT: flagOf('true').describe(
     'each account has its own prefix in the default store, and sees nothing else; `false` for an installation with one account',
   ),
-  BUCKET_FOLDERS: z
-    .string()
-    .default('')
-    .transform((text) => text.split(',').filter(Boolean))
-    .describe('folders that may contain `file:///` buckets, comma-separated'),
+  BUCKET_FOLDERS: optionalList.describe('folders that may contain `file:///` buckets, comma-separated'),
   ALLOW_PRIVATE_ADDRESSES: z
     .string()
     .default('false')
@@ -106,11 +103,9 @@ const Shared = {
     .describe(
       'addresses that connectors may reach beside public ones: CIDR ranges, comma-separated; `true` allows all, the service’s own included, for a stack on one machine',
     ),
-  OWN_HOSTS: z
-    .string()
-    .default('')
-    .transform((text) => text.split(',').filter(Boolean))
-    .describe('hosts that connectors never reach, comma-separated, beside those that these settings name: its Postgres, Redis, registry'),
+  OWN_HOSTS: optionalList.describe(
+    'hosts that connectors never reach, comma-separated, beside those that these settings name: its Postgres, Redis, registry',
+  ),
   LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info').describe('least severe entries that are logged'),
   METRICS_PORT: integer(0, 0, 65_535).describe('port of `/metrics`, `/healthz` and `/readyz`; 0 takes any free one'),
   METRICS_HOST: z.string().default('127.0.0.1').describe('address that this port is bound to'),
@@ -164,11 +159,9 @@ const ControlPlaneSchema = z.object({
     )
     .describe('`kid:secret` pairs, comma-separated: the first one signs tokens, all of them verify, so that keys rotate with overlap'),
   SECRET_HASH_KEY: z.string().min(32).describe('key of the hash function with which API secrets are stored'),
-  ADOPTABLE_TOPICS: z
-    .string()
-    .default('')
-    .transform((text) => text.split(',').filter(Boolean))
-    .describe('topics that accounts may adopt, comma-separated: a name, or a prefix and `*`; after `<account id>/` for that account only'),
+  ADOPTABLE_TOPICS: optionalList.describe(
+    'topics that accounts may adopt, comma-separated: a name, or a prefix and `*`; after `<account id>/` for that account only',
+  ),
   WORKSHOPS: integer(Math.max(2, availableParallelism()), 1, 64).describe(
     'processes for uploads and previews, and as many and one for connector checks; as many as cores by default, at least 2',
   ),
@@ -208,19 +201,20 @@ export type ProcessorConfig = Readonly<z.infer<typeof ProcessorSchema>>
 /** The settings of the control plane. */
 export type ControlPlaneConfig = Readonly<z.infer<typeof ControlPlaneSchema>>
 
+const unusable = (faults: string): Error => new Error(`the environment is not usable:\n  ${faults}`)
+
 function load<T>(schema: z.ZodType<T>, env: NodeJS.ProcessEnv): Readonly<T> {
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
   const parsed = schema.safeParse(given)
   if (parsed.success) return Object.freeze(parsed.data)
   const faults = parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
-  throw new Error(`the environment is not usable:\n  ${faults.join('\n  ')}`)
+  throw unusable(faults.join('\n  '))
 }
 
 /** The processor's settings. Throws an Error that names every missing or wrong one. */
 export function loadProcessorConfig(env: NodeJS.ProcessEnv = process.env): ProcessorConfig {
   const config = load(ProcessorSchema, env)
-  if (config.DPS_FAULTS !== undefined && config.NODE_ENV !== 'test')
-    throw new Error('the environment is not usable:\n  DPS_FAULTS: is for tests alone (NODE_ENV=test)')
+  if (config.DPS_FAULTS !== undefined && config.NODE_ENV !== 'test') throw unusable('DPS_FAULTS: is for tests alone (NODE_ENV=test)')
   runnerMemoryBytesOf(config)
   return config
 }
@@ -242,8 +236,7 @@ const RUNNER_LANE_MIB = 128
 /** The resident memory at which a runner is ended, in bytes. Throws an Error when the setting is below what the other settings need. */
 export function runnerMemoryBytesOf({ RUNNER_MEMORY_MIB: asked, LANES, FETCH_BUDGET_BYTES }: ProcessorConfig): number {
   const needed = RUNNER_BASE_MIB + LANES * RUNNER_LANE_MIB + Math.ceil(FETCH_BUDGET_BYTES / 2 ** 20)
-  if (asked !== undefined && asked < needed)
-    throw new Error(`the environment is not usable:\n  RUNNER_MEMORY_MIB: LANES and FETCH_BUDGET_BYTES need at least ${needed}`)
+  if (asked !== undefined && asked < needed) throw unusable(`RUNNER_MEMORY_MIB: LANES and FETCH_BUDGET_BYTES need at least ${needed}`)
   return (asked ?? Math.max(RUNNER_MEMORY_MIB, needed)) * 2 ** 20
 }
 
@@ -267,7 +260,7 @@ export function ownHostsOf(config: ProcessorConfig | ControlPlaneConfig): string
 export function connectorDefaultsOf(config: ProcessorConfig | ControlPlaneConfig) {
   const { BUCKET_ENDPOINT: endpoint, BUCKET_REGION: region, BUCKET_ACCESS_KEY: access_key, BUCKET_SECRET_KEY: secret_key } = config
   if (endpoint !== undefined && (access_key === undefined || secret_key === undefined))
-    throw new Error('the environment is not usable:\n  BUCKET_ENDPOINT: needs BUCKET_ACCESS_KEY and BUCKET_SECRET_KEY')
+    throw unusable('BUCKET_ENDPOINT: needs BUCKET_ACCESS_KEY and BUCKET_SECRET_KEY')
   return {
     ...(endpoint !== undefined ? { bucket: { endpoint, region, access_key: access_key!, secret_key: secret_key! } } : {}),
     warehouse_url: config.WAREHOUSE_URL,
@@ -280,7 +273,7 @@ export function connectorDefaultsOf(config: ProcessorConfig | ControlPlaneConfig
 export function kafkaSecurityOf(config: ProcessorConfig | ControlPlaneConfig) {
   const { KAFKA_SASL_MECHANISM: mechanism, KAFKA_SASL_USERNAME: username, KAFKA_SASL_PASSWORD: password } = config
   if (mechanism !== undefined && (username === undefined || password === undefined))
-    throw new Error('the environment is not usable:\n  KAFKA_SASL_MECHANISM: needs KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD')
+    throw unusable('KAFKA_SASL_MECHANISM: needs KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD')
   return {
     tls: config.KAFKA_TLS,
     caFile: config.KAFKA_TLS_CA_FILE,
@@ -301,9 +294,9 @@ export function loadControlPlaneConfig(env: NodeJS.ProcessEnv = process.env): Co
 export function oidcOf(config: ControlPlaneConfig) {
   const { PUBLIC_URL, OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, OIDC_NAME } = config
   if (OIDC_ISSUER === undefined) return undefined
-  if (OIDC_CLIENT_ID === undefined) throw new Error('the environment is not usable:\n  OIDC_CLIENT_ID: OIDC_ISSUER needs it')
-  if (PUBLIC_URL === undefined) throw new Error('the environment is not usable:\n  PUBLIC_URL: OIDC_ISSUER needs it')
+  if (OIDC_CLIENT_ID === undefined) throw unusable('OIDC_CLIENT_ID: OIDC_ISSUER needs it')
+  if (PUBLIC_URL === undefined) throw unusable('PUBLIC_URL: OIDC_ISSUER needs it')
   if (OIDC_ISSUER.startsWith('http:') && !config.CONSOLE_PLAIN_HTTP)
-    throw new Error('the environment is not usable:\n  OIDC_ISSUER: must be https, unless CONSOLE_PLAIN_HTTP is true')
+    throw unusable('OIDC_ISSUER: must be https, unless CONSOLE_PLAIN_HTTP is true')
   return { issuer: OIDC_ISSUER, clientId: OIDC_CLIENT_ID, clientSecret: OIDC_CLIENT_SECRET, name: OIDC_NAME, publicUrl: PUBLIC_URL }
 }

@@ -134,15 +134,16 @@ export function addressGuardOf(rules: AddressRules): AddressGuard | undefined {
   }
 }
 
-/** The addresses of hosts that are the service's own; a host that does not resolve has none. */
-export async function addressesOf(hosts: readonly string[]): Promise<string[]> {
+/** The addresses of hosts that are the service's own; a host that does not resolve has none, and is passed to `onUnknown`. */
+export async function addressesOf(hosts: readonly string[], onUnknown: (host: string) => void): Promise<string[]> {
   const found = await Promise.all(
     [...new Set(hosts)].map(
       (host) =>
         new Promise<string[]>((resolve) =>
-          lookup(host.replace(/^\[|\]$/g, ''), { all: true }, (error, addresses) =>
-            resolve(error ? [] : addresses.map(({ address }) => address)),
-          ),
+          lookup(host.replace(/^\[|\]$/g, ''), { all: true }, (error, addresses) => {
+            if (error) onUnknown(host)
+            resolve(error ? [] : addresses.map(({ address }) => address))
+          }),
         ),
     ),
   )
@@ -150,6 +151,11 @@ export async function addressesOf(hosts: readonly string[]): Promise<string[]> {
 }
 
 /** The operator's rules, with the addresses of the service's own hosts as they are now: one that moves needs a restart. */
-export async function addressRulesOf(allowed: 'any' | string[], ownHosts: readonly string[]): Promise<AddressRules> {
-  return allowed === 'any' ? 'any' : { allowed, own: await addressesOf(ownHosts) }
+export async function addressRulesOf(
+  allowed: 'any' | string[],
+  ownHosts: readonly string[],
+  log: { warn(fields: object, message: string): void },
+): Promise<AddressRules> {
+  const warn = (host: string) => log.warn({ host }, 'a host of the service’s own has no address: connectors are not kept from it')
+  return allowed === 'any' ? 'any' : { allowed, own: await addressesOf(ownHosts, warn) }
 }

@@ -69,6 +69,8 @@ describe('an address', () => {
   })
 })
 
-it('finds the addresses of the service’s own hosts, and none for a name that does not resolve', async () => {
-  expect(await addressesOf(['127.0.0.1', '[::1]', 'no-such-host.invalid'])).toEqual(['127.0.0.1', '::1'])
+it('finds the addresses of the service’s own hosts, and says which has none', async () => {
+  const unknown: string[] = []
+  const found = await addressesOf(['127.0.0.1', '[::1]', 'no-such-host.invalid'], (host) => unknown.push(host))
+  expect([found, unknown]).toEqual([['127.0.0.1', '::1'], ['no-such-host.invalid']])
 })

@@ -1,6 +1,6 @@
 /** The services' settings: bounds that can be kept, and faults that are named. */
 import { describe, expect, it } from 'vitest'
-import { loadProcessorConfig, runnerMemoryBytesOf, settingsSchemas } from '../../shared/config/config.ts'
+import { loadProcessorConfig, ownHostsOf, runnerMemoryBytesOf, settingsSchemas } from '../../shared/config/config.ts'
 
 type Property = { default?: unknown; minimum?: number; maximum?: number }
 
@@ -31,6 +31,13 @@ describe('settings', () => {
     expect(() => memory({ LANES: '31', RUNNER_MEMORY_MIB: '2048' })).toThrow(
       /RUNNER_MEMORY_MIB: LANES and FETCH_BUDGET_BYTES need at least \d+/,
     )
+  })
+
+  it('may have a space after a comma, and a list that must be given may not be empty', () => {
+    const config = loadProcessorConfig({ KAFKA_BROKERS: 'a:1', OWN_HOSTS: 'db.internal, redis.internal,', BUCKET_FOLDERS: '/one, /two' })
+    expect(ownHostsOf(config)).toEqual(['db.internal', 'redis.internal', 'a'])
+    expect(config.BUCKET_FOLDERS).toEqual(['/one', '/two'])
+    expect(() => loadProcessorConfig({ KAFKA_BROKERS: ' ,' })).toThrow('KAFKA_BROKERS: must not be empty')
   })
 
   it('are all named when they are missing or wrong', () => {
