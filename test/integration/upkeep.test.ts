@@ -196,6 +196,23 @@ describe('what is left half done', () => {
 })
 
 describe('reports and ledger entries', () => {
+  it('are passed over where they are not JSON', async () => {
+    const { client } = await openAccount('enterprise')
+    const [from, to] = [await createStream(client, { n: 'integer' }), await createStream(client, { n: 'integer' })]
+    const id = await createPipeline(client, from.id, [], to.id)
+    await waitForStatus(client, id, 'running')
+    const { observed, ledger } = serviceNames(service().env.DPS_PREFIX!)
+    const producer = createKafka(service().brokers, 'upkeep').producer()
+    await producer.connect()
+    for (const topic of [observed, ledger]) await producer.send({ topic, messages: [{ key: `${id}/odd`, value: '{' }] })
+    await producer.disconnect()
+    await write(client, from.id, [{ n: 1 }])
+    await eventually('the ledger has what came later', async () => {
+      const { body } = await client.call<{ entries: unknown[] }>('GET', `/v1/pipelines/${id}/ledger`)
+      return body.entries.length > 0
+    })
+  })
+
   it('get tombstones once their pipeline is gone, and those of the others stay', async () => {
     const { client } = await openAccount('enterprise')
     const [from, to] = [await createStream(client, { n: 'integer' }), await createStream(client, { n: 'integer' })]

@@ -1,5 +1,6 @@
 /** `dps.ledger` → Postgres: which revision handled which offsets; rows and position in one database transaction. */
 import { followTopic } from '../../../shared/kafka/follow.ts'
+import { parseJson } from '../../../shared/kafka/parse-json.ts'
 import { LedgerEntry } from '../../../shared/model/definition.ts'
 import { getProjectorPosition, saveLedger, setProjectorPosition } from '../store/pipelines.ts'
 import { unavailable } from '../service-error.ts'
@@ -28,7 +29,7 @@ export async function startLedgerProjection(
     async onRecords(records, nextOffset) {
       await db.transaction(async (trx) => {
         for (const { value } of records) {
-          const entry = LedgerEntry.safeParse(value && JSON.parse(value.toString('utf8')))
+          const entry = LedgerEntry.safeParse(parseJson(value))
           if (entry.success) await saveLedger(trx, entry.data)
         }
         await setProjectorPosition(trx, NAME, nextOffset)
