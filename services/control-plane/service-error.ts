@@ -1,6 +1,6 @@
 /** The error that handlers throw: a code of the table, a public message, and optionally details for the log only. */
 import { ERROR_CODES, type ErrorCode } from '../../shared/errors/codes.ts'
-import { cutText } from '../../shared/model/text.ts'
+import { cutText, REASON_CHARACTERS_MAX } from '../../shared/model/text.ts'
 
 /** One fault of a request; `path` is a JSON pointer (RFC 6901) into the body, or /query/<name>, /path/<name>, /header/<name>. */
 export type Detail = { path: string; message: string; /** In a source, from 1. */ line?: number; column?: number }
@@ -41,10 +41,17 @@ const PATH_CHARACTERS_MAX = 500
 
 /** A 400 error whose details name every fault, and whose message names the first five. */
 export function invalidRequest(faults: Detail[], cause?: unknown): ServiceError {
-  const details = faults.map((fault) => ({ ...fault, path: cutText(fault.path, PATH_CHARACTERS_MAX) }))
+  const details = faults.map((fault) => ({
+    ...fault,
+    path: cutText(fault.path, PATH_CHARACTERS_MAX),
+    message: cutText(fault.message, REASON_CHARACTERS_MAX),
+  }))
   const shown = details.slice(0, DETAILS_IN_MESSAGE).map(({ path, message }) => (path === '' ? message : `${path}: ${message}`))
   const more = details.length > shown.length ? ` (and ${details.length - shown.length} more)` : ''
-  return new ServiceError('invalid_request', `invalid request: ${shown.join('; ')}${more}`, { details, cause })
+  return new ServiceError('invalid_request', `invalid request: ${cutText(shown.join('; '), REASON_CHARACTERS_MAX)}${more}`, {
+    details,
+    cause,
+  })
 }
 
 /** A 404 error saying that `what` does not exist. */

@@ -16,7 +16,7 @@ export function parametersFault(parameters: unknown): string | undefined {
     new Ajv.Ajv({ strict: false, logger: false }).compile(parameters)
     return undefined
   } catch (error) {
-    return reasonOf(error)
+    return reasonOf(error).slice(0, TEXT_MAX)
   }
 }
 
@@ -31,7 +31,7 @@ export function configFaults(parameters: unknown, config: unknown): ConfigFault[
     const member = params.missingProperty ?? params.additionalProperty
     const allowed = Array.isArray(params.allowedValues) ? `: ${params.allowedValues.join(', ')}` : ''
     return {
-      path: `${instancePath}${member === undefined ? '' : `/${member}`}`,
+      path: `${instancePath}${member === undefined ? '' : `/${member}`}`.slice(0, TEXT_MAX),
       message: `${message ?? 'is wrong'}${allowed}`.slice(0, TEXT_MAX),
     }
   })

@@ -6,6 +6,7 @@
 import { OperatorDefaults } from '../../../shared/connectors/connector.ts'
 import { AddressRules } from '../../../shared/connectors/address-guard.ts'
 import { z } from 'zod'
+import { REASON_CHARACTERS_MAX } from '../../../shared/model/text.ts'
 import { SMARTMODULE_KINDS } from '../../../shared/model/smartmodule-kind.ts'
 import { unpacked } from './packed.ts'
 import type { InitDocument } from '../../../shared/smartmodule/abi.ts'
@@ -93,7 +94,9 @@ const Job = z.discriminatedUnion('task', [
 ])
 export type Job = z.infer<typeof Job>
 
-const Fault = z.object({ path: z.string(), message: z.string() })
+/** With the mark of a cut. */
+const Reason = z.string().max(REASON_CHARACTERS_MAX + 1)
+const Fault = z.object({ path: Reason, message: Reason })
 
 const Answer = z.union([
   z.object({ inspected: z.object({ kind: Kind, extismFunction: ExtismFunction.optional(), binary: Bytes }) }),
@@ -113,9 +116,9 @@ const Answer = z.union([
   /** Faults of the steps' configs; `step` counts from 0. */
   z.object({ faults: z.array(Fault.extend({ step: z.number() })) }),
   /** The upload's `parameters` are not a JSON Schema. */
-  z.object({ parameters: z.string() }),
+  z.object({ parameters: Reason }),
   /** Why the job failed; `step` (from 0) is the step at fault. */
-  z.object({ refused: z.string(), step: z.number().optional() }),
+  z.object({ refused: Reason, step: z.number().optional() }),
 ])
 /** The answer to a job. */
 export type Answer = z.infer<typeof Answer>

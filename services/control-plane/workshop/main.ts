@@ -1,6 +1,7 @@
 /** A workshop: a child process of the control plane that does one job after the other, for one account, and may be killed at any moment. */
 import { flushCompileCache } from 'node:module'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
+import { cutText, REASON_CHARACTERS_MAX } from '../../../shared/model/text.ts'
 import { openParent } from '../../../shared/processes/parent.ts'
 import { ENDED_ITSELF } from '../../../shared/processes/watched-child.ts'
 import { compileSmartModule, SmartModuleCompileError } from '../../../shared/smartmodule/compile.ts'
@@ -129,7 +130,7 @@ async function work(job: Job, binaries: readonly Uint8Array[]): Promise<void> {
   try {
     send({ answer: await answerTo(job, binaries) })
   } catch (error) {
-    const refused = reasonOf(error)
+    const refused = cutText(reasonOf(error), REASON_CHARACTERS_MAX)
     send({ answer: error instanceof SmartModuleTrap ? { refused, step: error.step } : { refused } })
   }
 }

@@ -1,0 +1,49 @@
+/** Servers of accounts that say too much, or nothing any more. */
+import type { Socket } from 'node:net'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { openLiar, type Liar } from '../attack/servers/index.ts'
+import { said, text } from '../attack/servers/postgres-server.ts'
+import { loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { table } from '../harness/connectors.ts'
+
+let client: Client
+beforeAll(async () => {
+  client = await loggedIn(service().accounts.enterprise)
+})
+
+/** Speaks for Postgres while `work` runs, which gets the config's connection. */
+async function withPostgres(answer: (socket: Socket) => void, work: (connection: { $secret: string }, liar: Liar) => Promise<void>) {
+  const liar = await openLiar({ protocol: 'postgres', name: 'own', why: 'of a test', way: 'read', answer })
+  try {
+    const $secret = unique('liar').replaceAll('-', '_').toLowerCase()
+    const value = `postgres://lie:pencil@127.0.0.1:${liar.port}/lie`
+    expect((await client.call('POST', '/v1/secrets', { name: $secret, value })).status).toBe(201)
+    await work({ $secret }, liar)
+  } finally {
+    await liar.close()
+  }
+}
+
+describe('a server’s long error', () => {
+  const answer = (socket: Socket) =>
+    void socket.once('data', () => socket.write(said('E', text('SFATAL'), text('C28000'), text(`M${'x'.repeat(30 << 20)}`), text(''))))
+  const sizeOf = (body: unknown) => JSON.stringify(body).length
+
+  it('is cut before it reaches the control plane: the answers to a check and to a create are short', () =>
+    withPostgres(answer, async (connection) => {
+      const checked = await client.call<{ ok: boolean }>('POST', '/v1/connectors/table/check', {
+        side: 'sink',
+        config: { table: 't', connection },
+      })
+      expect(JSON.stringify(checked.body)).toContain("can't be reached: xxxx")
+      expect(sizeOf(checked.body)).toBeLessThan(10_000)
+      const created = await client.call('POST', '/v1/pipelines?check=true', {
+        name: unique('lied-to'),
+        source: table({ table: 't', connection }),
+        processors: [],
+        sink: table({ table: 't', connection }),
+      })
+      expect([created.status, created.body.error!.details!.length]).toEqual([400, 2])
+      expect(sizeOf(created.body)).toBeLessThan(10_000)
+    }))
+})
