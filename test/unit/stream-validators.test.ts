@@ -166,6 +166,32 @@ describe('a record of many faults', () => {
   })
 })
 
+describe('a record of many numbers in a field of any type', () => {
+  const stream = {
+    id: 'st_1',
+    account_id: 'acc_1',
+    schema_id: 1,
+    name: 'open',
+    format: 'json' as const,
+    schema: { a: 'any' },
+    schema_text: null,
+  }
+  it.each([
+    ['in an array', Array.from({ length: 500_000 }, () => 1)],
+    ['in arrays of their own', Array.from({ length: 250_000 }, () => [1])],
+  ])('is looked through in a moment: %s', async (_name, a) => {
+    const validate = createRecordValidator(Date.now)
+    expect(await bestOf(() => validate(stream, [{ a }]))).toBeLessThan(limitMs(100))
+  })
+
+  it('names the place of each that loses digits', async () => {
+    const a = { 'b/c': [1, { d: [[2 ** 60]] }], e: 2 ** 60, f: 'text' }
+    const refused = await createRecordValidator(Date.now)(stream, [{ a: 1 }, { a }]).catch((error: unknown) => error)
+    const paths = (refused as { details: { path: string }[] }).details.map(({ path }) => path)
+    expect(paths).toEqual(['/records/1/a/b~1c/1/d/0/0', '/records/1/a/e'])
+  })
+})
+
 /** What the work was refused with. A machine that is too busy says so: `free` is called, and the work asked again. */
 async function refusalOf(work: () => Promise<void>, free: () => void): Promise<unknown> {
   for (;;) {

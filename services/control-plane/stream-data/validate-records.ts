@@ -48,18 +48,29 @@ function lossyNumbers(record: unknown, open: string[] | undefined, root: string)
   const details: Detail[] = []
   const isLossy = (value: number): boolean =>
     !Number.isFinite(value) || (open !== undefined && Number.isInteger(value) && !Number.isSafeInteger(value))
-  const visit = (value: unknown, path: string): void => {
-    if (details.length >= LIMITS.details_max) return
-    if (typeof value === 'number' && isLossy(value)) {
-      details.push({
-        path,
-        message: 'is a number that JSON readers would round; use a field of type string or decimal to keep all digits',
-      })
-    } else if (typeof value === 'object' && value !== null)
-      for (const [name, child] of Object.entries(value)) visit(child, pointer([name], path))
+  // A path is put together for a fault alone: a record may hold half a million numbers.
+  const names: (string | number)[] = []
+  const visit = (value: unknown, name: string | number): void => {
+    if (typeof value === 'number') {
+      if (isLossy(value))
+        details.push({
+          path: pointer([...names, name].map(String), root),
+          message: 'is a number that JSON readers would round; use a field of type string or decimal to keep all digits',
+        })
+    } else if (typeof value === 'object' && value !== null) {
+      names.push(name)
+      if (Array.isArray(value)) for (let at = 0; at < value.length && details.length < LIMITS.details_max; at++) visit(value[at], at)
+      else visitMembers(value as Record<string, unknown>, Object.keys(value))
+      names.pop()
+    }
   }
-  if (typeof record !== 'object' || record === null) return details
-  for (const name of open ?? Object.keys(record)) visit((record as Record<string, unknown>)[name], pointer([name], root))
+  const visitMembers = (value: Record<string, unknown>, wanted: readonly string[]): void => {
+    for (const name of wanted) {
+      if (details.length >= LIMITS.details_max) return
+      visit(value[name], name)
+    }
+  }
+  if (typeof record === 'object' && record !== null) visitMembers(record as Record<string, unknown>, open ?? Object.keys(record))
   return details
 }
 
