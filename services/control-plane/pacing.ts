@@ -43,30 +43,42 @@ export function createRests(times: number): Rests {
 /** Long work of one request. `step` returns how many bytes it has looked at, which say how long it took before the clock does. */
 export type Pace = { turns(count: number, step: (index: number) => number): Promise<void> }
 
-/** Runs the steps in turns; `onTurn` gets how long a turn took, of the thread's own time, where that was long. */
-async function paced(count: number, step: (index: number) => number, onTurn: (ms: number) => void): Promise<void> {
-  let index = 0
-  for (;;) {
-    const [from, cpuFrom] = [performance.now(), threadCpuMs()]
-    let [steps, bytes] = [0, 0]
-    try {
-      while (index < count) {
-        bytes += step(index++)
-        if (++steps < LOOK_STEPS && bytes < LOOK_BYTES) continue
-        if (performance.now() - from >= TURN_MS) break
-        ;[steps, bytes] = [0, 0]
+/**
+ * Runs steps in turns; those of several works, also of short ones, share a turn until it was long. `onTurn` gets how long such a turn took,
+ * of the thread's own time.
+ */
+function createTurns(onTurn: (ms: number) => void): Pace['turns'] {
+  let [ms, cpuMs] = [0, 0]
+  return async (count, step) => {
+    for (let index = 0; index < count;) {
+      if (ms >= TURN_MS) {
+        await nextTurn()
+        ms = 0
       }
-    } finally {
-      // A step that fails took its time too.
-      if (performance.now() - from >= TURN_MS) onTurn(threadCpuMs() - cpuFrom)
+      const [from, cpuFrom] = [performance.now() - ms, threadCpuMs()]
+      let [steps, bytes] = [0, 0]
+      try {
+        while (index < count) {
+          bytes += step(index++)
+          if (++steps < LOOK_STEPS && bytes < LOOK_BYTES) continue
+          if (performance.now() - from >= TURN_MS) break
+          ;[steps, bytes] = [0, 0]
+        }
+      } finally {
+        // A step that fails took its time too.
+        ms = performance.now() - from
+        cpuMs += threadCpuMs() - cpuFrom
+        if (ms >= TURN_MS) {
+          onTurn(cpuMs)
+          cpuMs = 0
+        }
+      }
     }
-    if (index >= count) return
-    await nextTurn()
   }
 }
 
 /** Short turns for work that is no account's, or too little to be counted. */
-export const UNPACED: Pace = { turns: (count, step) => paced(count, step, () => {}) }
+export const UNPACED: Pace = { turns: createTurns(() => {}) }
 
 export type Pacer = {
   /**
@@ -99,16 +111,13 @@ export function createPacer({ times = PACE, atOnce = AT_ONCE_MAX, waitingMax = W
     during: (accountId, work) =>
       lines.run(accountId, async () => {
         let isOver = false
+        const turns = createTurns((ms) => rests.worked(accountId, ms))
         const pace: Pace = {
           turns: (count, step) =>
-            paced(
-              count,
-              (index) => {
-                if (isOver) throw new Error('the request was answered before its work had ended')
-                return step(index)
-              },
-              (ms) => rests.worked(accountId, ms),
-            ),
+            turns(count, (index) => {
+              if (isOver) throw new Error('the request was answered before its work had ended')
+              return step(index)
+            }),
         }
         try {
           return await work(pace)

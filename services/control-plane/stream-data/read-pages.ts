@@ -9,6 +9,7 @@ import { rangesOf } from './interleave.ts'
 import { pageBytes } from './page-bytes.ts'
 import type { PartitionCount, RecordIndex } from './record-index.ts'
 import type { StreamCodec } from './stream-codec.ts'
+import type { RecordAhead } from './batch-runs.ts'
 import { openWalk, type ReadRecord, type Walk } from './walk.ts'
 
 /** `page`: undefined where the request names none. */
@@ -22,12 +23,15 @@ export type PageQuery = {
 
 /** A page ends once its values have this many bytes; the cursor continues from there. */
 const PAGE_BYTES_MAX = 16 << 20
+/** It ends too once its batches have inflated to this many: a record in it may be small beside what is around it. */
+const PAGE_INFLATED_BYTES_MAX = 256 << 20
 /** Whether pages are read by `next_cursor`, which knows all partitions, oldest first. */
 const hasCursor = ({ order, partition }: PageQuery): boolean => order === 'asc' && partition === undefined
 /** Nothing would lead to the records that such a page has no room for: the next number begins behind them. */
 const mustBeWhole = (query: PageQuery): boolean => query.cursor === undefined && (query.page !== undefined || !hasCursor(query))
+type Ordered = Omit<ReadRecord, 'value'>
 /** Oldest first, ties by partition and offset, so that a page is always in the same order. */
-const byTime = (a: ReadRecord, b: ReadRecord): number => a.timestamp - b.timestamp || a.partition - b.partition || a.offset - b.offset
+const byTime = (a: Ordered, b: Ordered): number => a.timestamp - b.timestamp || a.partition - b.partition || a.offset - b.offset
 
 /** What a page is read from, and the pace at which its bytes are made. */
 type Asked = { stream: StreamRow; layout: TopicLayout; query: PageQuery; pace: Pace }
@@ -59,7 +63,7 @@ export function createPageReader(cache: BatchCache, index: RecordIndex, codec: S
 
   /** Locates the page by arithmetic over the interleaving. */
   async function readByNumber(asked: Asked, counts: PartitionCount[]): Promise<Buffer> {
-    const { stream, layout, query } = asked
+    const { stream, layout, query, pace } = asked
     const sizes = counts.map(({ partition, records, estimated }) =>
       query.partition === undefined || query.partition === partition ? records + estimated : 0,
     )
@@ -68,33 +72,37 @@ export function createPageReader(cache: BatchCache, index: RecordIndex, codec: S
     const isDescending = query.order === 'desc'
     const [first, last] = isDescending ? [Math.max(0, total - from - query.limit), Math.max(0, total - from)] : [from, from + query.limit]
     const ranges = rangesOf(sizes, first, last)
+    const source = { cache, layout, pace, inflated: { bytes: 0 } }
+    let [count, bytes, isFull] = [0, 0, false]
+    const hasRoom = (ahead: RecordAhead): boolean => {
+      const isTooLarge = bytes + ahead.bytes > PAGE_BYTES_MAX
+      isFull ||= count > 0 && (isTooLarge || source.inflated.bytes > PAGE_INFLATED_BYTES_MAX)
+      if (isFull && mustBeWhole(query)) throw pageTooLarge(isTooLarge)
+      return !isFull
+    }
     const parts = await Promise.all(
       ranges.map(async ({ partition, from: start, to }) => {
         const { offset, skip } = await index.locate(stream, counts[partition]!, start)
-        const walk = openWalk(cache, layout, partition, offset, END, to - start + skip)
+        const walk = openWalk(source, partition, offset, END, to - start + skip)
         await walk.skip(skip)
-        const begin = walk.offset
         const records: ReadRecord[] = []
-        for (let record = await walk.current(); record && records.length < to - start; record = await walk.current()) {
-          records.push(record)
-          walk.next()
+        while (records.length < to - start && !isFull) {
+          const ahead = await walk.current()
+          if (!ahead || !hasRoom(ahead)) break
+          count++
+          bytes += ahead.bytes
+          records.push(await walk.take())
         }
-        return { records, begin, next: walk.offset }
+        await walk.reach()
+        return { records, next: walk.offset }
       }),
     )
     const sorted = parts.flatMap(({ records }) => records).sort(byTime)
-    const taken = isDescending ? sorted.reverse() : sorted
-    const fitting = countFitting(taken)
-    if (fitting < taken.length && mustBeWhole(query)) throw pageTooLarge()
     // Records that the page had no room for are read with the cursor.
-    const next = before(
-      parts.map((part) => part.next),
-      taken.slice(fitting),
-    )
     return reply(asked, scoped(counts, query), {
-      records: taken.slice(0, fitting),
-      next,
-      hasMore: fitting < taken.length || (isDescending ? first > 0 : last < total),
+      records: isDescending ? sorted.reverse() : sorted,
+      next: parts.map(({ next }) => next),
+      hasMore: isFull || (isDescending ? first > 0 : last < total),
     })
   }
 
@@ -103,29 +111,31 @@ export function createPageReader(cache: BatchCache, index: RecordIndex, codec: S
 
   /** Merges the records after the cursor by time, over all partitions, and takes the first `limit`: a full page while records remain. */
   async function readByCursor(asked: Asked, counts: PartitionCount[], offsets: bigint[]): Promise<Buffer> {
-    const { layout, query } = asked
+    const { layout, query, pace } = asked
+    const source = { cache, layout, pace, inflated: { bytes: 0 } }
     const expected = Math.ceil((query.limit * 2) / offsets.length)
     const walks = offsets.map((offset, partition) => {
       const { start, end } = counts[partition]!
       // Retention may have deleted the records at the cursor: continue with the first that remains.
-      return openWalk(cache, layout, partition, offset < start ? start : offset, end, expected)
+      return openWalk(source, partition, offset < start ? start : offset, end, expected)
     })
     await Promise.all(walks.map((walk) => walk.current()))
     const records: ReadRecord[] = []
     let bytes = 0
-    while (records.length < query.limit && bytes < PAGE_BYTES_MAX) {
+    let isFull = false
+    while (records.length < query.limit && bytes < PAGE_BYTES_MAX && !isFull) {
       const best = oldestOf(walks)
       if (!best) break
-      const record = best.loaded()!
-      records.push(record)
-      bytes += record.value?.length ?? 0
-      best.next()
-      if (!best.loaded()) await best.current()
+      bytes += best.loaded()!.bytes
+      records.push(await best.take())
+      // Nothing of the others goes before what comes next of this partition, which is not known then.
+      isFull = source.inflated.bytes > PAGE_INFLATED_BYTES_MAX && !best.loaded()
+      if (!isFull) await best.current()
     }
     return reply(asked, counts, {
       records,
       next: walks.map((walk) => walk.offset),
-      hasMore: walks.some((walk) => walk.loaded() !== undefined),
+      hasMore: isFull || walks.some((walk) => walk.loaded() !== undefined),
     })
   }
 
@@ -135,13 +145,12 @@ export function createPageReader(cache: BatchCache, index: RecordIndex, codec: S
 /** Beyond every offset. */
 const END = 1n << 62n
 
-const pageTooLarge = () =>
-  invalidRequest([
-    {
-      path: '/query/limit',
-      message: `the page is larger than ${PAGE_BYTES_MAX >> 20} MiB: use a smaller limit, or the cursor without a page`,
-    },
-  ])
+const pageTooLarge = (isOfValues = true) => {
+  const what = isOfValues
+    ? `page is larger than ${PAGE_BYTES_MAX >> 20}`
+    : `page’s batches inflate to more than ${PAGE_INFLATED_BYTES_MAX >> 20}`
+  return invalidRequest([{ path: '/query/limit', message: `the ${what} MiB: use a smaller limit, or the cursor without a page` }])
+}
 
 /** The offsets at which the next page begins, so that it has these records too. */
 function before(next: readonly bigint[], records: readonly ReadRecord[]): bigint[] {
@@ -150,17 +159,10 @@ function before(next: readonly bigint[], records: readonly ReadRecord[]): bigint
   return found
 }
 
-/** How many of the records fit on a page; the first always does. */
-function countFitting(records: readonly ReadRecord[]): number {
-  let bytes = 0
-  for (const [index, { value }] of records.entries()) if ((bytes += value?.length ?? 0) > PAGE_BYTES_MAX) return Math.max(1, index)
-  return records.length
-}
-
 /** The walk whose current record is the oldest; records of one partition stay in offset order, whatever their times are. */
 function oldestOf(walks: readonly Walk[]): Walk | undefined {
   let best: Walk | undefined
-  let oldest: ReadRecord | undefined
+  let oldest: RecordAhead | undefined
   for (const walk of walks) {
     const record = walk.loaded()
     if (!record || (oldest && byTime(oldest, record) < 0)) continue

@@ -12,6 +12,7 @@ import {
   type BatchHeader,
   type KafkaRecord,
 } from '../../../shared/kafka/protocol/record-batch.ts'
+import { readVarint, type Cursor } from '../../../shared/kafka/protocol/varint.ts'
 import { KafkaError } from '../../../shared/kafka/kafka-error.ts'
 import { fetchBatches } from '../../../shared/kafka/wire/fetch.ts'
 
@@ -67,4 +68,28 @@ export function wholeRecordsOf(
       record,
     }))
     .filter((each) => each.offset >= offset)
+}
+
+/** Reads a 64-bit varint (KIP-98) as a number; values beyond 2^53 lose their last digits. */
+function readSmallVarlong(bytes: Buffer, cursor: Cursor): number {
+  let value = 0
+  let scale = 1
+  for (let i = 0; i < 10; i++) {
+    const byte = bytes[cursor.at++]
+    if (byte === undefined) throw new RangeError('a varlong runs past the end')
+    value += (byte & 0x7f) * scale
+    if (byte < 0x80) return value % 2 === 0 ? value / 2 : -(value + 1) / 2
+    scale *= 128
+  }
+  throw new RangeError('a varlong is longer than ten bytes')
+}
+
+/** What a record begins with, after which the cursor is at its key; who does not want it goes on at `stop`. */
+export function readRecordHead(section: Buffer, cursor: Cursor): { stop: number; timestampDelta: number; delta: number } {
+  const length = readVarint(section, cursor)
+  const stop = cursor.at + length
+  if (length < 1 || stop > section.length) throw new RangeError('a record is longer than its section')
+  cursor.at++
+  const timestampDelta = readSmallVarlong(section, cursor)
+  return { stop, timestampDelta, delta: readVarint(section, cursor) }
 }

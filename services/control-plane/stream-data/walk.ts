@@ -1,20 +1,25 @@
 /** Walks the records of a partition one by one, at read-committed, to build pages. Reads offset, time and value; skips key and headers. */
 import type { TopicLayout } from '../../../shared/kafka/cluster.ts'
-import { LOG_APPEND_TIME } from '../../../shared/kafka/protocol/record-batch.ts'
-import { readVarint, type Cursor } from '../../../shared/kafka/protocol/varint.ts'
-import type { BatchCache, Chunk, OpenBatch } from './batch-cache.ts'
+import type { Pace } from '../pacing.ts'
+import type { BatchCache, Chunk } from './batch-cache.ts'
+import { openBatchRuns, type BatchRuns, type RecordAhead, type RecordPlace, type RunRecord } from './batch-runs.ts'
 
-/** Offsets and times are plain numbers: they are far below 2^53. */
-export type ReadRecord = { partition: number; offset: number; timestamp: number; value: Buffer | null }
+export type ReadRecord = RecordPlace & { value: Buffer | null }
+
+/** `inflated`: what all walks of a request had to inflate. */
+type WalkSource = { cache: BatchCache; layout: TopicLayout; pace: Pace; inflated: { bytes: number } }
 
 export type Walk = {
   /** The record at the walk's position; undefined at the end. Fetches more if necessary. */
-  current(): Promise<ReadRecord | undefined>
+  current(): Promise<RecordAhead | undefined>
   /** The same, if it is already loaded. */
-  loaded(): ReadRecord | undefined
-  next(): void
+  loaded(): RecordAhead | undefined
+  /** The loaded record, with a copy of its value: a small one must not keep its whole batch in memory. */
+  take(): Promise<ReadRecord>
   /** Skips this many records. */
   skip(count: number): Promise<void>
+  /** Fetches more where all that was fetched is passed: the fetch notices a topic that was recreated. */
+  reach(): Promise<void>
   /** The offset at which another walk would continue: after the last record that was passed. */
   readonly offset: bigint
 }
@@ -23,133 +28,95 @@ const FETCH_BYTES_MIN = 32 << 10
 const FETCH_BYTES_MAX = 1 << 20
 const RECORD_BYTES = 512
 
-/** Reads a 64-bit varint (KIP-98) as a number; values beyond 2^53 lose their last digits. */
-function readSmallVarlong(bytes: Buffer, cursor: Cursor): number {
-  let value = 0
-  let scale = 1
-  for (let i = 0; i < 10; i++) {
-    const byte = bytes[cursor.at++]
-    if (byte === undefined) throw new RangeError('a varlong runs past the end')
-    value += (byte & 0x7f) * scale
-    if (byte < 0x80) return value % 2 === 0 ? value / 2 : -(value + 1) / 2
-    scale *= 128
-  }
-  throw new RangeError('a varlong is longer than ten bytes')
-}
+/** Records that are read from a batch at once. */
+const RUN_RECORDS = 128
 
 /** `end`: the walk stops before this offset. `expected`: how many records will be read, so that not too much is fetched. */
-export function openWalk(cache: BatchCache, layout: TopicLayout, partition: number, offset: bigint, end: bigint, expected: number): Walk {
+export function openWalk(source: WalkSource, partition: number, offset: bigint, end: bigint, expected: number): Walk {
+  const { cache, layout, pace, inflated } = source
   let position = offset
   let chunk: Chunk | undefined
   let place = 0
-  let batch: OpenBatch | undefined
-  let baseOffset = 0
-  let index = 0
-  let record: ReadRecord | undefined
+  let runs: BatchRuns | undefined
+  let run: RunRecord[] = []
+  let runAt = 0
   let isAtEnd = false
-  const cursor: Cursor = { at: 0 }
+  const endOffset = Number(end)
   const fetchBytes = Math.min(FETCH_BYTES_MAX, Math.max(FETCH_BYTES_MIN, expected * RECORD_BYTES))
+  const runRecords = Math.min(RUN_RECORDS, Math.max(1, expected))
 
-  function open(next: OpenBatch): void {
-    batch = next
-    baseOffset = Number(next.header.baseOffset)
-    const wanted = Number(position) - baseOffset
-    const from = next.hint.delta >= 0 && next.hint.delta <= wanted ? next.hint : { at: 0, index: 0 }
-    cursor.at = from.at
-    index = from.index
+  function open(at: number): void {
+    place = at
+    const batch = chunk!.batches[at]
+    runs = batch && openBatchRuns(cache, batch, partition, position, inflated)
   }
 
-  /** The next record of the batches fetched so far. */
-  function advance(): ReadRecord | undefined {
-    while (batch) {
-      const { section, header } = batch
-      while (index < header.recordCount) {
-        const start = cursor.at
-        const length = readVarint(section, cursor)
-        const stop = cursor.at + length
-        if (length < 1 || stop > section.length) throw new RangeError('a record is longer than its section')
-        cursor.at++
-        const timestampDelta = readSmallVarlong(section, cursor)
-        const delta = readVarint(section, cursor)
-        const here = index++
-        if (baseOffset + delta < position) {
-          cursor.at = stop
-          continue
-        }
-        const keyLength = readVarint(section, cursor)
-        if (keyLength > 0) cursor.at += keyLength
-        const valueLength = readVarint(section, cursor)
-        const value = valueLength < 0 ? null : section.subarray(cursor.at, cursor.at + valueLength)
-        cursor.at = stop
-        batch.hint = { delta, at: start, index: here }
-        const isFixed = (header.attributes & LOG_APPEND_TIME) !== 0
-        const timestamp = isFixed ? Number(header.maxTimestamp) : Number(header.baseTimestamp) + timestampDelta
-        return { partition, offset: baseOffset + delta, timestamp, value }
-      }
-      place++
-      batch = undefined
-      const next = chunk!.batches[place]
-      if (next) open(next)
-    }
-    return undefined
-  }
-
-  async function current(): Promise<ReadRecord | undefined> {
-    while (!record && !isAtEnd) {
-      record = advance()
-      if (record) break
+  /** Makes sure that a batch with more records is open; false at the end. What was read of it before has been passed. */
+  async function load(): Promise<boolean> {
+    if (runs?.isOver) open(place + 1)
+    while (!runs && !isAtEnd) {
       if (chunk && chunk.to > position) position = chunk.to
-      if (position >= end) {
-        isAtEnd = true
-        break
-      }
+      isAtEnd = position >= end
+      if (isAtEnd) break
       chunk = await cache.read(layout, partition, position, fetchBytes)
-      if (chunk.to <= position) {
-        isAtEnd = true
-        break
-      }
-      place = chunk.batches.findIndex(({ nextOffset }) => nextOffset > position)
-      batch = undefined
-      if (place >= 0) open(chunk.batches[place]!)
+      isAtEnd = chunk.to <= position
+      const first = chunk.batches.findIndex(({ nextOffset }) => nextOffset > position)
+      if (!isAtEnd && first >= 0) open(first)
     }
-    if (record && record.offset >= end) {
-      isAtEnd = true
-      record = undefined
-    }
+    return !isAtEnd
+  }
+
+  function readRun(): number {
+    ;[run, runAt] = [runs!.read(runRecords), 0]
+    const beyond = run.findIndex((record) => record.offset >= endOffset)
+    if (beyond >= 0) [run, isAtEnd] = [run.slice(0, beyond), true]
+    return run.reduce((sum, { bytes }) => sum + bytes, 0)
+  }
+
+  function pass(): RunRecord {
+    const record = run[runAt++]!
+    position = BigInt(record.offset + 1)
+    record.batch.hint = record.hint
     return record
   }
 
-  function next(): void {
-    if (!record) return
-    position = BigInt(record.offset + 1)
-    record = advance()
-    if (record && record.offset >= end) {
-      isAtEnd = true
-      record = undefined
-    }
-  }
-
   return {
-    current,
-    loaded: () => record,
-    next,
+    async current() {
+      while (runAt >= run.length && (await load())) await pace.turns(1, readRun)
+      return run[runAt]
+    },
+    loaded: () => run[runAt],
+    async take() {
+      const { offset: own, timestamp, bytes, batch, at, value: copied } = pass()
+      let value = copied ?? null
+      if (copied === undefined)
+        await pace.turns(1, () => {
+          value = Buffer.from(cache.sectionOf(batch, inflated).subarray(at, at + bytes))
+          return bytes
+        })
+      return { partition, offset: own, timestamp, value }
+    },
     async skip(count) {
       let left = count
-      while (left > 0) {
-        // Batches that are skipped as a whole are not parsed.
-        if (!record && chunk && batch && index === 0 && batch.header.recordCount <= left && batch.header.baseOffset >= position) {
-          left -= batch.header.recordCount
-          position = batch.nextOffset
-          place++
-          batch = undefined
-          const following = chunk.batches[place]
-          if (following) open(following)
-          continue
-        }
-        if (!(await current())) return
-        next()
-        left--
+      for (; left > 0 && runAt < run.length; left--) pass()
+      while (left > 0 && (await load())) {
+        const { header, nextOffset } = chunk!.batches[place]!
+        // Batches that are skipped as a whole are not inflated.
+        if (runs!.isWhole && header.recordCount <= left) {
+          left -= header.recordCount
+          position = nextOffset
+          open(place + 1)
+        } else
+          await pace.turns(1, () => {
+            const { passed, last } = runs!.pass(left)
+            left -= passed
+            if (passed > 0) position = BigInt(last + 1)
+            return 0
+          })
       }
+    },
+    async reach() {
+      if (runAt >= run.length) await load()
     },
     get offset() {
       return position

@@ -1,0 +1,114 @@
+/** Pages of a stream whose batches inflate to thousands of times what they are in the topic. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { createPacer } from '../../services/control-plane/pacing.ts'
+import { openDatabase } from '../../services/control-plane/store/database.ts'
+import type { StreamRow } from '../../services/control-plane/store/streams.ts'
+import { createStreamData } from '../../services/control-plane/stream-data/stream-data.ts'
+import { openCluster } from '../../shared/kafka/cluster.ts'
+import { compressBatch, encodeBatch, stampProducer, type KafkaRecord } from '../../shared/kafka/protocol/record-batch.ts'
+import { produceBatches } from '../../shared/kafka/wire/produce.ts'
+import { frame } from '../../shared/model/framing.ts'
+import { loggedIn, service, type Client } from '../harness/client.ts'
+import { limitMs } from '../harness/machine-speed.ts'
+import { createStream, type NewStream } from '../harness/pipelines.ts'
+
+const MIB = 1 << 20
+const BATCHES = 100
+
+let client: Client
+beforeAll(async () => {
+  client = await loggedIn(service().accounts.enterprise)
+})
+
+/** A stream of one partition with so many batches of one record, as they are written with zstd. */
+async function streamOf(recordOf: (schemaId: number, n: number) => Pick<KafkaRecord, 'key' | 'value'>): Promise<NewStream> {
+  const stream = await createStream(client, { n: 'integer', text: 'string?' }, { partitions: 1 })
+  const cluster = openCluster({ brokers: service().brokers, clientId: 'inflated', now: () => Date.now() })
+  const connections = cluster.openConnections('inflated')
+  const layout = (await cluster.describeTopic(stream.topic))!
+  for (let n = 0; n < BATCHES; n++) {
+    const record = { offsetDelta: 0, timestampDelta: 0n, headers: [], ...recordOf(stream.schema_id, n) }
+    const batch = compressBatch(encodeBatch([record], BigInt(Date.now()), 0), 'zstd')
+    stampProducer(batch, -1n, -1, -1)
+    const partitions = [{ partition: 0, batch }]
+    const [answer] = await produceBatches(await connections.leader(layout.leaders[0]!), null, [{ topic: stream.topic, partitions }])
+    expect(answer?.errorCode).toBe(0)
+  }
+  await connections.close()
+  await cluster.close()
+  return stream
+}
+
+/** How much more was in buffers at most while the work went on, in MiB, and for how long a timer was held up at most. */
+async function costOf(work: () => Promise<unknown>): Promise<{ mib: number; lateMs: number }> {
+  const before = process.memoryUsage().arrayBuffers
+  let [last, lateMs, most] = [performance.now(), 0, 0]
+  const look = () => {
+    const now = performance.now()
+    lateMs = Math.max(lateMs, now - last)
+    most = Math.max(most, process.memoryUsage().arrayBuffers - before)
+    last = now
+  }
+  const timer = setInterval(look, 5)
+  await sleep(20)
+  await work()
+  await sleep(20)
+  clearInterval(timer)
+  return { mib: most / MIB, lateMs }
+}
+
+type Page = { data: { n: number }[]; pagination: { total: number; has_more?: true; next_cursor?: string } }
+
+describe('batches that inflate to megabytes', () => {
+  it('are inflated one after the other as a page comes to them, and not kept', async () => {
+    const text = 'x'.repeat(8 * MIB)
+    const stream = await streamOf((schemaId, n) => ({ key: null, value: Buffer.from(frame(schemaId, JSON.stringify({ n, text }))) }))
+    const db = openDatabase(service().env.DATABASE_URL!, 2)
+    const cluster = openCluster({ brokers: service().brokers, clientId: 'pages', now: () => Date.now() })
+    const data = createStreamData(db, cluster, () => Date.now())
+    const row = (await db<StreamRow>('streams').where({ id: stream.id }).first())!
+    const pacer = createPacer({ waitMs: 600_000 })
+    const page = (limit: number, pageNumber?: number) =>
+      pacer.during('one', (pace) => data.readPage(row, { limit, page: pageNumber, order: 'asc' }, pace))
+    const shown = async (limit: number, pageNumber?: number) => {
+      const { data: records, pagination } = JSON.parse((await page(limit, pageNumber)).toString()) as Page
+      return [records.map(({ n }) => n), pagination.has_more, pagination.total]
+    }
+    expect(await shown(1)).toEqual([[0], true, BATCHES])
+    expect(await shown(1, 60)).toEqual([[59], true, BATCHES])
+    for (const limit of [1, 1000]) {
+      const { mib, lateMs } = await costOf(() => page(limit))
+      expect(mib).toBeLessThan(320)
+      expect(lateMs).toBeLessThan(limitMs(500))
+    }
+    await data.close()
+    await cluster.close()
+    await db.destroy()
+  })
+
+  it('end a page of small values early, which goes on by cursor; a numbered one is refused', async () => {
+    const key = Buffer.alloc(8 * MIB, 'k')
+    const { id } = await streamOf((schemaId, n) => ({ key, value: Buffer.from(frame(schemaId, JSON.stringify({ n }))) }))
+    const path = `/v1/streams/${id}/data`
+    const read: number[] = []
+    let pages = 0
+    for (let cursor = '', more: true | undefined = true; more; pages++) {
+      const { status, body } = await client.call<Page>('GET', `${path}?limit=1000${cursor}`)
+      expect(status).toBe(200)
+      read.push(...body.data.map(({ n }) => n))
+      cursor = `&cursor=${body.pagination.next_cursor}`
+      more = body.pagination.has_more
+    }
+    expect(read).toEqual(Array.from({ length: BATCHES }, (_, n) => n))
+    expect(pages).toBeGreaterThan(2)
+    const refused = await client.call<{ error: { details: unknown } }>('GET', `${path}?page=1&limit=1000`)
+    expect([refused.status, refused.body.error.details]).toEqual([
+      400,
+      [{ path: '/query/limit', message: expect.stringContaining('inflate to more than 256 MiB') }],
+    ])
+    expect((await client.call<Page>('GET', `${path}?page=4&limit=20`)).body.data.map(({ n }) => n)).toEqual(
+      Array.from({ length: 20 }, (_, n) => 60 + n),
+    )
+  })
+})
