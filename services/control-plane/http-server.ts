@@ -7,6 +7,7 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { openRanges } from '../../shared/connectors/address-guard.ts'
 import type { Logger } from '../../shared/telemetry/log.ts'
+import { inOrder } from './in-order.ts'
 import { plainAddress } from './middleware/client-address.ts'
 import { answerParserErrors, answerUnsupported } from './raw-requests.ts'
 
@@ -50,7 +51,7 @@ export function createHttpServer(handle: RequestListener, options: HttpServerOpt
       // `assertTarget` asks for it: Node's own answer has no body.
       requireHostHeader: false,
     },
-    handle,
+    inOrder(handle),
   )
   server.maxConnections = connectionsMax
   answerParserErrors(server)

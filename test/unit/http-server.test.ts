@@ -1,4 +1,4 @@
-/** Connections that are kept for nothing, on real sockets: late requests, too many of an address, and answers that are not read. */
+/** Connections on real sockets: late requests, too many of an address, requests behind one another, and answers that are not read. */
 import { once } from 'node:events'
 import type { RequestListener, Server } from 'node:http'
 import { connect, type AddressInfo, type Socket } from 'node:net'
@@ -8,6 +8,7 @@ import type { ServiceError } from '../../services/control-plane/service-error.ts
 import { createUnsentAnswers, endUnread } from '../../services/control-plane/middleware/unsent-answers.ts'
 import { createLogger } from '../../shared/telemetry/log.ts'
 import { limitMs } from '../harness/machine-speed.ts'
+import { timesOf } from '../harness/times-of.ts'
 
 const MIB = 1 << 20
 const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
@@ -182,10 +183,10 @@ describe('a large answer', () => {
     await until(() => slow.bytes() > 17 * MIB)
   })
 
-  it('that waits behind another one is counted until the connection ends', async () => {
+  it('that is not read keeps those behind it from being made, and no longer counts when its connection ends', async () => {
     await serve(8 * MIB, 60_000)
     const piped = await open(false)
-    piped.socket.write(ask('r7') + ask('r1'))
+    piped.socket.write(ask('r8') + ask('r8'))
     const other = await open()
     await until(() => {
       other.socket.write(ask('c0'))
@@ -200,5 +201,66 @@ describe('a large answer', () => {
       after.socket.write(ask('c0'))
       return after.text().includes('Content-Length: 0')
     })
+  })
+})
+
+describe('a request behind another one on its connection', () => {
+  const ask = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
+  let begun: string[]
+  /** `/held` is answered with what never ends before `release`, others at once, after so much work. */
+  async function serve(workMs = 0): Promise<{ release(): void }> {
+    begun = []
+    let release = () => {}
+    await listen(({ url = '' }, response) => {
+      begun.push(url)
+      for (const from = performance.now(); performance.now() - from < workMs;);
+      if (url === '/closing') response.setHeader('Connection', 'close')
+      if (url !== '/held') return void response.end(url)
+      response.write('held')
+      release = () => response.end()
+    })
+    return { release: () => release() }
+  }
+
+  it('begins once the answer before it has ended', async () => {
+    const { release } = await serve()
+    const piped = await open()
+    const paths = Array.from({ length: 20 }, (_, index) => `/${index}`)
+    piped.socket.write(ask('/held') + paths.map(ask).join(''))
+    await until(() => piped.text().includes('held'))
+    expect(begun).toEqual(['/held'])
+    release()
+    await until(() => piped.text().endsWith('/19'))
+    expect(begun).toEqual(['/held', ...paths])
+  })
+
+  it('is never begun where too many wait: their connection ends', async () => {
+    await serve()
+    const piped = await open()
+    piped.socket.write(ask('/held') + ask('/behind').repeat(500))
+    await piped.closed
+    expect(begun).toEqual(['/held'])
+    const other = await open()
+    other.socket.write(ask('/other'))
+    await until(() => other.text().includes('200 OK'))
+  })
+
+  it('is not begun after an answer that was the last of the connection', async () => {
+    await serve()
+    const piped = await open()
+    piped.socket.write(ask('/closing') + ask('/behind').repeat(20))
+    await piped.closed
+    expect([begun, piped.text().endsWith('/closing')]).toEqual([['/closing'], true])
+  })
+
+  it('leaves a turn of the event loop to others', async () => {
+    await serve(10)
+    const piped = await open()
+    const { held } = await timesOf(async () => {
+      piped.socket.write(ask('/some').repeat(29) + ask('/last'))
+      await until(() => piped.text().includes('/last'))
+    })
+    expect(begun).toHaveLength(30)
+    expect(held).toBeLessThan(limitMs(150))
   })
 })

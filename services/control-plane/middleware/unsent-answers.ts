@@ -2,7 +2,6 @@
  * Answers that wait for their clients to read them: a connection whose client reads nothing is ended, and the bytes that wait are bounded
  * per account. Server-sent events have bounds of their own (`sse/`).
  */
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Stream } from 'node:stream'
 import type { Context, Next } from 'koa'
 import type { Reply } from '../deps.ts'
@@ -15,7 +14,7 @@ import { ServiceError } from '../service-error.ts'
  */
 const WITHOUT_PROGRESS_MS = 20_000
 const WAITING_BYTES_MAX = 64 << 20
-/** Smaller answers are not counted: limits on requests and connections bound what waits of them. */
+/** Smaller answers are not counted: one waits on a connection (`in-order.ts`), and connections are bounded. */
 const COUNTED_BYTES_MIN = 64 << 10
 /** About the largest page of records, for which there must be room before it is made. */
 const LARGEST_BYTES = 16 << 20
@@ -23,7 +22,7 @@ const LARGEST_BYTES = 16 << 20
 /** Ends connections on which an answer makes no progress. */
 export function endUnread(withoutProgressMs = WITHOUT_PROGRESS_MS) {
   return async (ctx: Context, next: Next): Promise<void> => {
-    // Of requests that came behind one another: the answer before this one has left its own term on the connection.
+    // Where a request came behind another one, the answer to that has left its own term on the connection.
     ctx.res.setTimeout(0)
     await next()
     // When it is sent, Node puts the term of idle connections in the place of this one.
@@ -40,7 +39,6 @@ export type UnsentAnswers = {
 
 export function createUnsentAnswers(bytesMax = WAITING_BYTES_MAX, largest = LARGEST_BYTES): UnsentAnswers {
   const waiting = new Map<string, number>()
-  const onceGone = createOnceGone()
 
   function assertFits(accountId: string, bytes: number): void {
     const before = waiting.get(accountId) ?? 0
@@ -59,31 +57,12 @@ export function createUnsentAnswers(bytesMax = WAITING_BYTES_MAX, largest = LARG
       // Nothing would say that it is gone.
       if (req.socket.destroyed || res.destroyed) return
       waiting.set(accountId, (waiting.get(accountId) ?? 0) + bytes)
-      onceGone(req, res, () => {
+      res.once('close', () => {
         const left = waiting.get(accountId)! - bytes
         if (left > 0) waiting.set(accountId, left)
         else waiting.delete(accountId)
       })
     },
-  }
-}
-
-/** A response still queued behind another on its connection gets no `close` event, so one listener per connection watches for it. */
-function createOnceGone() {
-  const byConnection = new WeakMap<IncomingMessage['socket'], Set<() => void>>()
-  return ({ socket }: IncomingMessage, res: ServerResponse, done: () => void): void => {
-    const open = byConnection.get(socket) ?? new Set()
-    if (!byConnection.has(socket)) {
-      byConnection.set(socket, open)
-      socket.once('close', () => {
-        for (const each of open) each()
-      })
-    }
-    const gone = () => {
-      if (open.delete(gone)) done()
-    }
-    open.add(gone)
-    res.once('close', gone)
   }
 }
 
