@@ -208,14 +208,15 @@ export const updateStreamContract = contract({
   },
   responses: { 200: Stream },
 })
-/** `GET /streams/:id/schemas`: returns 200 with the schemas that the stream has had, the newest first. */
+/** `GET /streams/:id/schemas`: returns 200 with the schemas that the stream has had, the newest first; at most 2 MiB of them. */
 export const listStreamSchemasContract = contract({
   id: 'listStreamSchemas',
   method: 'GET',
   path: '/streams/:id/schemas',
-  summary: 'List the schemas that a stream has had, the newest first',
+  summary: 'List the schemas that a stream has had, the newest first: as many as fit 2 MiB, the current one always',
   tag: 'Streams',
   scope: 'streams:read',
+  isLarge: true,
   request: { params: IdParams },
   responses: {
     200: z.object({

@@ -31,7 +31,7 @@ export const LIMITS = {
   backoff_ms_max: 60_000,
   call_timeout_ms_min: 100,
   call_timeout_ms_max: 60_000,
-  /** Of all schemas that a stream has had, which are part of what its readers run. */
+  /** Of all schemas that a stream has had, which are part of what its readers run; of JSON, whose older ones are forgotten. */
   stream_schemas_bytes_max: 2 << 20,
   /** Of what a pipeline or a job runs, as JSON: it is one record of `dps.definitions`, which takes 16 MiB. */
   definition_bytes_max: 12 << 20,

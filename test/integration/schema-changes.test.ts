@@ -1,7 +1,9 @@
 /** A stream's schema that is to change: what would break is said before, by the registry's own rules and by the pipelines' configs. */
 import { beforeAll, describe, expect, it } from 'vitest'
 import { loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { limitFromNow } from '../harness/machine-speed.ts'
 import { createPipeline, createStream } from '../harness/pipelines.ts'
+import { openDatabase, type Database } from '../../services/control-plane/store/database.ts'
 
 type Fault = { path: string; message: string }
 type Checked = {
@@ -68,6 +70,52 @@ describe('a change of a stream’s schema', () => {
     const other = await check(source.id, { ...fields, id: 'string?' })
     expect(other.pipelines).toEqual([])
     expect((await check(sink.id, { ...fields, amount: 'any' })).pipelines.map(({ reads }) => reads)).toEqual([false])
+  })
+})
+
+describe('the schemas that a JSON stream has had', () => {
+  const HAD = 300
+  const SHOWN_BYTES_MAX = 2 << 20
+  const PATCH_MS_MAX = 2500
+  let db: Database
+  beforeAll(() => {
+    db = openDatabase(service().databaseUrl, 1)
+    return () => db.destroy()
+  })
+  /** As large as one may be. */
+  const large = (first: string) =>
+    Object.fromEntries([first, ...Array.from({ length: 999 }, (_, index) => `f${index}_`)].map((name) => [name.padEnd(200, 'x'), 'string']))
+
+  it('are shown and kept as far as they fit 2 MiB, and a change does not take longer for those before it', async () => {
+    const { id } = await createStream(client, large('first'), { compatibility: 'NONE' })
+    await db.raw(
+      'INSERT INTO stream_schemas (stream_id, schema_id, schema) SELECT id, -n, schema FROM streams, generate_series(1, ?) n WHERE id = ?',
+      [HAD, id],
+    )
+    const shown = async () => {
+      const { status, body } = await client.call<{ schemas: { schema_id: number; is_current: boolean }[] }>(
+        'GET',
+        `/v1/streams/${id}/schemas`,
+      )
+      expect(status).toBe(200)
+      expect(JSON.stringify(body).length).toBeLessThan(SHOWN_BYTES_MAX)
+      return body.schemas
+    }
+    const before = await shown()
+    expect(before.map(({ is_current }) => is_current)).toEqual(before.map((_, index) => index === 0))
+    expect(before.slice(1).map(({ schema_id }) => schema_id)).toEqual(before.slice(1).map((_, index) => -1 - index))
+    const limit = limitFromNow(PATCH_MS_MAX)
+    const from = performance.now()
+    expect((await client.call('PATCH', `/v1/streams/${id}`, { schema: large('second') })).status).toBe(200)
+    expect(performance.now() - from).toBeLessThan(limit())
+    const after = await shown()
+    expect([after.length, after[1]]).toEqual([before.length, { ...before[0], is_current: false }])
+    expect(await db('stream_schemas').where({ stream_id: id }).orderBy('schema_id', 'desc').pluck('schema_id')).toEqual(
+      after.map(({ schema_id }) => schema_id),
+    )
+    // The one that it had first, and that was forgotten, is a schema as any other.
+    expect((await client.call('PATCH', `/v1/streams/${id}`, { schema: large('first') })).status).toBe(200)
+    expect((await shown()).map(({ is_current }) => is_current).indexOf(true)).toBe(1)
   })
 })
 

@@ -13,7 +13,7 @@ import { schemaTextOf } from '../../../shared/model/schema-text.ts'
 import type { Queryable } from '../store/database.ts'
 import type { Use } from '../store/pipelines.ts'
 import { lockSecret } from '../store/secrets.ts'
-import { lockStream, type StreamRow, type StreamSchemaRow } from '../store/streams.ts'
+import { lockStream, schemasOf, type StreamRow } from '../store/streams.ts'
 import { validated } from '../middleware/validate.ts'
 import { secretFault } from './may-use.ts'
 
@@ -102,10 +102,10 @@ export async function resolveEndpoint(
   return undefined
 }
 
-/** How a chain reads the stream's values; undefined where they are JSON. */
-export function streamCodecOf({ name, format }: StreamRow, schemas: ReadonlyMap<number, StreamSchemaRow>): SourceCodec | undefined {
+/** How a chain reads the stream's values; undefined where they are JSON, which is read without its schemas. */
+export async function streamCodecOf(db: Queryable, { id: streamId, name, format }: StreamRow): Promise<SourceCodec | undefined> {
   if (format === 'json') return undefined
-  const texts = [...schemas].map(([id, schema]) => [String(id), schemaTextOf({ name, format, ...schema })])
+  const texts = [...(await schemasOf(db, streamId))].map(([id, schema]) => [String(id), schemaTextOf({ name, format, ...schema })])
   return { format, schemas: Object.fromEntries(texts) }
 }
 

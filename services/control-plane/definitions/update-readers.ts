@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { Queryable } from '../store/database.ts'
 import { listPipelineIdsUsing, lockPipeline, type PipelineRow } from '../store/pipelines.ts'
-import { schemasOf, type StreamRow } from '../store/streams.ts'
+import type { StreamRow } from '../store/streams.ts'
 import { publishRevision } from '../publisher/enqueue.ts'
 import { bytesMaxOf, letterBytesMaxOf, streamCodecOf } from './resolve-endpoint.ts'
 
@@ -28,7 +28,7 @@ async function reviseUsers(
 
 /** Lets the pipelines that read the stream read values of its new schema. */
 export async function updateReaders(trx: Queryable, stream: StreamRow): Promise<void> {
-  const codec = streamCodecOf(stream, await schemasOf(trx, stream.id))
+  const codec = await streamCodecOf(trx, stream)
   if (!codec) return
   await reviseUsers(trx, stream, (definition) => {
     const { source } = definition

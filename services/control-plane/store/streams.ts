@@ -1,4 +1,5 @@
 /** Streams as rows, and the pipelines that use them. */
+import { LIMITS } from '../../../shared/model/limits.ts'
 import type { SchemaText } from '../../../shared/model/schema-text.ts'
 import type { StreamFormat } from '../../../shared/model/stream-formats.ts'
 import type { Queryable } from './database.ts'
@@ -112,7 +113,7 @@ export async function updateStream(
   return row
 }
 
-/** Stores a schema that the stream has had. It is kept as long as the stream, because the topic holds values written with it. */
+/** Stores a schema that the stream has had: the topic holds values written with it. */
 export async function saveStreamSchema(db: Queryable, streamId: string, schemaId: number, schema: StreamSchemaRow): Promise<void> {
   await db('stream_schemas')
     .insert({ stream_id: streamId, schema_id: schemaId, ...asJson(schema) })
@@ -126,6 +127,45 @@ export async function schemasOf(db: Queryable, streamId: string): Promise<Map<nu
     .where({ stream_id: streamId })
     .select('schema_id', 'schema', 'schema_text')
   return new Map(rows.map(({ schema_id, schema, schema_text }) => [schema_id, { schema, schema_text }]))
+}
+
+/** What surrounds a schema in an answer that lists it. */
+const LISTED_BYTES = 64
+
+/** The schemas that the stream has had, each with the size of all that are to be kept before it: the current one first, then the newest. */
+const sizedSchemas = (db: Queryable, streamId: string, currentId: number | null) =>
+  db('stream_schemas')
+    .where({ stream_id: streamId })
+    .select(
+      'schema_id',
+      'schema',
+      db.raw('sum(octet_length(schema::text) + ?) OVER (ORDER BY (schema_id = ?) DESC, schema_id DESC) AS bytes', [
+        LISTED_BYTES,
+        currentId,
+      ]),
+    )
+    .as('sized')
+
+/** The stream's current schema and the newest of those before it, as many as fit `stream_schemas_bytes_max`; the newest first. */
+export async function listSchemas(
+  db: Queryable,
+  streamId: string,
+  currentId: number | null,
+): Promise<(Pick<StreamSchemaRow, 'schema'> & { schema_id: number })[]> {
+  return db
+    .from(sizedSchemas(db, streamId, currentId))
+    .where('bytes', '<=', LIMITS.stream_schemas_bytes_max)
+    .orderBy('schema_id', 'desc')
+    .select('schema_id', 'schema')
+}
+
+/** Deletes the schemas that `listSchemas` leaves out: for a stream whose values are read without them. */
+export async function forgetOldSchemas(trx: Queryable, streamId: string, currentId: number): Promise<void> {
+  const old = trx
+    .from(sizedSchemas(trx, streamId, currentId))
+    .where('bytes', '>', LIMITS.stream_schemas_bytes_max)
+    .select('schema_id')
+  await trx('stream_schemas').where({ stream_id: streamId }).whereIn('schema_id', old).delete()
 }
 
 /** All active adopted streams, of all accounts. */

@@ -5,7 +5,7 @@ import { chainFaults, resolveSteps } from '../definitions/resolve-steps.ts'
 import type { Caller, Deps } from '../deps.ts'
 import { invalidRequest, ServiceError, type Detail } from '../service-error.ts'
 import type { Queryable } from '../store/database.ts'
-import { findStream, listStreamsOver, schemasOf, type StreamRow } from '../store/streams.ts'
+import { findStream, listStreamsOver, type StreamRow } from '../store/streams.ts'
 
 type Step = PipelineDefinition['steps'][number]
 
@@ -27,7 +27,7 @@ export async function placeOfStream(db: Queryable, stream: StreamRow): Promise<P
     pipelineId: '',
     isDeadLetters: false,
     steps: [],
-    codec: streamCodecOf(stream, await schemasOf(db, stream.id)),
+    codec: await streamCodecOf(db, stream),
   }
 }
 

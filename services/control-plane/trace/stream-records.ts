@@ -5,7 +5,7 @@ import type { TopicLayout } from '../../../shared/kafka/cluster.ts'
 import type { Caller, Deps } from '../deps.ts'
 import { layoutOf } from '../layout-of.ts'
 import { invalidRequest } from '../service-error.ts'
-import { findStream, schemasOf, type StreamRow } from '../store/streams.ts'
+import { findStream, type StreamRow } from '../store/streams.ts'
 import { decodeCursor } from '../stream-data/cursor.ts'
 import { chooseRecords, findByKey, partitionsAsked, type From } from './choose-records.ts'
 
@@ -52,5 +52,5 @@ export async function recordsOf(deps: Pick<Deps, 'cluster' | 'db' | 'sourceReade
         spans: undefined,
       }
     : { ...(await chooseRecords(deps, layout, partitions, from, limit, steps)), isWhole: true }
-  return { ...chosen, layout, codec: streamCodecOf(stream, await schemasOf(deps.db, stream.id)) }
+  return { ...chosen, layout, codec: await streamCodecOf(deps.db, stream) }
 }

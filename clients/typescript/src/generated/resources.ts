@@ -404,7 +404,7 @@ export function createResources(transport: Transport) {
       /** Change a stream’s description, or its schema as its compatibility mode allows; 409 names every conflicting field. */
       update: (id: string, body: T.UpdateStreamRequest, options: RequestOptions = {}) =>
         call<T.Stream>('PATCH', `/streams/${segment(id)}`, { body, ...options }),
-      /** List the schemas that a stream has had, the newest first. */
+      /** List the schemas that a stream has had, the newest first: as many as fit 2 MiB, the current one always. */
       listSchemas: (id: string, options: RequestOptions = {}) =>
         call<T.ListStreamSchemasResponse>('GET', `/streams/${segment(id)}/schemas`, { ...options }),
       /** What changing to a schema would break: its compatibility, and the pipelines whose configs name changed fields. */

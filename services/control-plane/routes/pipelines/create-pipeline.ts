@@ -8,7 +8,7 @@ import type { PipelineDefinition, SourceCodec, SourceDefinition } from '../../..
 import { LIMITS } from '../../../../shared/model/limits.ts'
 import { newId } from '../../../../shared/model/ids.ts'
 import { inTransaction, type Queryable } from '../../store/database.ts'
-import { findStream, schemasOf } from '../../store/streams.ts'
+import { findStream } from '../../store/streams.ts'
 import { insertPipeline, type PipelineRow, type Use } from '../../store/pipelines.ts'
 import { assertQuotas } from '../../store/quotas.ts'
 import { beginUndo } from '../../store/unfinished.ts'
@@ -120,7 +120,7 @@ async function resolvePipeline(
     details.push({ path: '/sink/config/stream_id', message: 'must not be the source: the pipeline would read its own output forever' })
   if (source?.kind === 'stream' && body.tasks > source.stream.partitions)
     details.push({ path: '/tasks', message: `must be at most ${source.stream.partitions}, the source's partition count` })
-  const codec = source?.kind === 'stream' ? streamCodecOf(source.stream, await schemasOf(trx, source.stream.id)) : undefined
+  const codec = source?.kind === 'stream' ? await streamCodecOf(trx, source.stream) : undefined
   const input = source && resolveInput(codec, names.intakeTopic(caller.accountId, id), source, found.start, body, details)
   const resolved = await resolveSteps(trx, caller.accountId, body.processors, details)
   details.push(...found.faults)

@@ -7,7 +7,7 @@ import { schemaTextOf } from '../../../../shared/model/schema-text.ts'
 import { subjectOf } from '../../registry/registry.ts'
 import { notFound, ServiceError, type Detail } from '../../service-error.ts'
 import { listPipelinesOf, requestOf } from '../../store/pipelines.ts'
-import { findStream, schemasOf, type StreamRow } from '../../store/streams.ts'
+import { findStream, listSchemas, type StreamRow } from '../../store/streams.ts'
 import type { Deps } from '../../deps.ts'
 import { withDeadline } from '../../with-deadline.ts'
 import { operation } from '../operation.ts'
@@ -16,8 +16,8 @@ import { changeOf, type SchemaChange } from './update-stream.ts'
 export const listStreamSchemas = operation(listStreamSchemasContract, async ({ db }, caller, { params }) => {
   const stream = await findStream(db, caller.accountId, params.id)
   if (!stream) throw notFound('the stream')
-  const found = [...(await schemasOf(db, stream.id))].toSorted(([a], [b]) => b - a)
-  const schemas = found.map(([schema_id, { schema }]) => ({ schema_id, schema, is_current: schema_id === stream.schema_id }))
+  const found = await listSchemas(db, stream.id, stream.schema_id)
+  const schemas = found.map(({ schema_id, schema }) => ({ schema_id, schema, is_current: schema_id === stream.schema_id }))
   return { status: 200, body: { schemas } }
 })
 

@@ -10,6 +10,7 @@ import { schemaFaults, type Compatibility } from '../../../../shared/model/schem
 import { SchemaRefused } from '../../../../shared/registry/read-schemas.ts'
 import {
   findStream,
+  forgetOldSchemas,
   lockStream,
   saveStreamSchema,
   schemasOf,
@@ -96,15 +97,19 @@ async function register({ registry }: Pick<Deps, 'registry'>, stream: StreamRow,
   })
 }
 
-/** All schemas of a stream are part of what its readers run, whose size is bounded. Throws 409 where this one would be too much. */
+/**
+ * All schemas of a stream are part of what its readers run, whose size is bounded; JSON is read without them. Throws 409 where this one
+ * would be too much.
+ */
 async function assertRoomFor({ db }: Pick<Deps, 'db'>, stream: StreamRow, asked: SchemaChange): Promise<void> {
+  if (stream.format === 'json') return
   const textsOf = ({ schema, schema_text }: StreamSchemaRow) => {
     const { text, references } = schemaTextOf({ name: stream.name, format: stream.format, schema, schema_text })
     return [text, ...references.map((reference) => reference.text)]
   }
   const texts = new Set([...(await schemasOf(db, stream.id)).values(), asked].flatMap(textsOf))
   const bytes = [...texts].reduce((sum, text) => sum + Buffer.byteLength(text), 0)
-  if (stream.format !== 'json' && bytes > LIMITS.stream_schemas_bytes_max)
+  if (bytes > LIMITS.stream_schemas_bytes_max)
     throw new ServiceError(
       'conflict',
       `all schemas that the stream has had would have more than ${LIMITS.stream_schemas_bytes_max >> 20} MiB; make another stream for this one`,
@@ -147,6 +152,7 @@ async function change(
     const { schema, schema_text } = asked
     const updated = await updateStream(trx, stream.id, { description, schema, schema_text, schema_id: schemaId })
     await saveStreamSchema(trx, stream.id, schemaId, asked)
+    if (stream.format === 'json') await forgetOldSchemas(trx, stream.id, schemaId)
     await updateReaders(trx, updated)
     return updated
   })

@@ -426,7 +426,7 @@ class Streams:
         return cast("types.Stream", self._transport.call("PATCH", f"/streams/{segment(id_)}", body=body))
 
     def list_schemas(self, id_: str) -> types.ListStreamSchemasResponse:
-        """List the schemas that a stream has had, the newest first."""
+        """List the schemas that a stream has had, the newest first: as many as fit 2 MiB, the current one always."""
         return cast("types.ListStreamSchemasResponse", self._transport.call("GET", f"/streams/{segment(id_)}/schemas"))
 
     def check_schema(self, id_: str, body: types.CheckStreamSchemaRequest) -> types.CheckStreamSchemaResponse:
