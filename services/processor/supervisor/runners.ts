@@ -59,6 +59,9 @@ const SUSPECTS_LATER = 1e6
 /** Pipelines whose runner takes longer to come say so, and it gets more time. */
 const SOON_READY_MS = 5000
 
+/** A clock that is set back must delay no start. */
+const now = (): number => performance.now()
+
 /** Whether the group's runner is to end: it has had no work for a while, or has tasks that are not wanted and do not end. */
 function isOverdue(group: RunnerGroup, isWanted: boolean, nowMs: number): boolean {
   const isIdle = !isWanted && group.isEmpty()
@@ -94,8 +97,6 @@ function waitingIn(group: RunnerGroup, placement: Placement | undefined, own: Pa
 
 export function openRunners(options: RunnersOptions): Runners {
   const { log } = options
-  // A clock that is set back must delay no start.
-  const now = () => performance.now()
   const groups = new Map<string, RunnerGroup>()
   /** Last reports of tasks whose runner has ended, until another one reports them. */
   const orphans = new Map<string, ObservedTask>()
