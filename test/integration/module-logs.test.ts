@@ -1,6 +1,9 @@
 /** What SmartModules of a running pipeline log and measure: read by page and as it comes, within bounds, by its account alone. */
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { connect } from '../harness/connectors.ts'
 import { listen } from '../harness/events.ts'
 import { createPipeline, createStream, waitForRevision, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
 
@@ -41,6 +44,8 @@ async function setUp() {
   const logs = async (query = '') => (await client.call<{ logs: Line[] }>('GET', `/v1/pipelines/${id}/logs?limit=1000${query}`)).body.logs
   return { id, name, from, to, logs }
 }
+/** Records of some 500 characters. */
+const WIDE = { n: 'integer', ...Object.fromEntries(Array.from({ length: 10 }, (_, index) => [`t${index}`, 'string'])) }
 const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => ({ n: from + index }))
 
 describe('the log of a pipeline', () => {
@@ -172,5 +177,22 @@ describe('what SmartModules measure', () => {
     const exposed = (await Promise.all(service().metricsUrls.map(async (url) => (await fetch(url)).text()))).join('\n')
     expect(exposed).toContain(`dps_module_counted{pipeline="${id}",step="1",name="seen"} 10`)
     expect(exposed).toContain(`dps_module_observed_sum{pipeline="${id}",step="1",name="n"} 45`)
+  })
+})
+
+describe('the processor’s own log', () => {
+  const written = () =>
+    readdirSync(service().logFolder)
+      .filter((file) => file.startsWith('processor'))
+      .reduce((bytes, file) => bytes + statSync(join(service().logFolder, file)).size, 0)
+
+  it('grows slowly, however much a pipeline logs', async () => {
+    const before = written()
+    const generator = { connector_id: 'conn_generator', config: { records_per_second: 5000, schema: WIDE } }
+    const id = await connect(client, generator, [], { connector_id: 'conn_log', config: { sample: 100 } })
+    const logs = async () => (await client.call<{ logs: Line[] }>('GET', `/v1/pipelines/${id}/logs?limit=1000`)).body.logs
+    await eventually('rounds were logged', async () => (await logs()).length > 250)
+    await client.call('POST', `/v1/pipelines/${id}/stop`)
+    expect(written() - before).toBeLessThan(100_000)
   })
 })

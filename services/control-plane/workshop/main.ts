@@ -3,6 +3,7 @@ import { flushCompileCache } from 'node:module'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { cutText, REASON_CHARACTERS_MAX } from '../../../shared/model/text.ts'
 import { openParent } from '../../../shared/processes/parent.ts'
+import { silenceConsole } from '../../../shared/processes/silence-console.ts'
 import { ENDED_ITSELF } from '../../../shared/processes/watched-child.ts'
 import { compileSmartModule, SmartModuleCompileError } from '../../../shared/smartmodule/compile.ts'
 import { settingsOf } from '../../../shared/smartmodule/settings.ts'
@@ -151,6 +152,7 @@ function onValue(value: ToWorkshop): void {
   parts = []
 }
 
+silenceConsole()
 const end = () => void process.kill(process.pid, ENDED_ITSELF)
 // What a driver throws in a callback may contain a secret: it is not printed.
 process.on('uncaughtException', end)

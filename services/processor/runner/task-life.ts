@@ -4,8 +4,10 @@ import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import type { FetchBatches } from '../../../shared/kafka/wire/fetch.ts'
 import { runIdOf, type PipelineDefinition, type ServiceNames } from '../../../shared/model/definition.ts'
+import { cutLine } from '../../../shared/model/telemetry.ts'
 import type { TaskId } from '../../../shared/model/task.ts'
 import { startIntake } from '../intake/intake.ts'
+import { createLineRate } from '../line-rate.ts'
 import type { Lanes } from '../lane/lanes.ts'
 import type { LaneChain } from '../lane/messages.ts'
 import type { Task, TaskEnd } from '../member/task-view.ts'
@@ -28,6 +30,10 @@ const RETRY_MAX_MS = 30_000
 const RESTARTS_MAX = 10
 /** A task that has failed to start for this long is declined, so that another processor tries. */
 const DECLINE_AFTER_MS = 30_000
+
+/** Lines of tasks in the processor's own log; all that a pipeline's log may have is there. */
+const LOGGED_BURST = 50
+const LOGGED_PER_SECOND = 5
 
 export type TaskLifeOptions = {
   processorId: string
@@ -67,14 +73,18 @@ function tellEnd({ log, telemetry }: TaskLifeOptions, definition: PipelineDefini
 
 export function createTaskLife(options: TaskLifeOptions): TaskLife {
   const { definitions, notes, now } = options
+  /** Of all tasks: what connectors log goes to the processor's own log too, which is the operator's. */
+  const written = createLineRate(LOGGED_BURST, LOGGED_PER_SECOND, now)
 
   function openTask(definition: PipelineDefinition, id: TaskId, chain: LaneChain, fields: object): Task {
     // A running task takes later revisions over.
     let task: Task | undefined
     const log = (level: 'info' | 'warn', message: string) => {
       const revision = task?.view().revision ?? definition.revision
-      options.log(level, message, { ...fields, revision })
-      options.telemetry.onTaskLog(definition, id, revision, level, connectors.mask(message))
+      const shown = cutLine(connectors.mask(message))
+      options.telemetry.onTaskLog(definition, id, revision, level, shown)
+      const dropped = written.take()
+      if (dropped !== undefined) options.log(level, shown, { ...fields, revision, ...(dropped > 0 ? { dropped } : {}) })
     }
     const connectors = connectorContextOf(definition, definitions, now, log)
     const own = {

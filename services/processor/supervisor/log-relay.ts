@@ -7,6 +7,7 @@ import { appendRecords } from '../../../shared/kafka/append.ts'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { runIdOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { LogEntry, LogLine } from '../../../shared/model/logs.ts'
+import { createLineRate, type LineRate } from '../line-rate.ts'
 
 export type LogRelay = { add(definition: PipelineDefinition, lines: readonly LogLine[]): void; close(): Promise<void> }
 
@@ -28,20 +29,17 @@ export function openLogRelay(
   onError: (error: Error) => void,
 ): LogRelay {
   const connections = cluster.openConnections('logs')
-  /** By pipeline: lines that it may still send, as of a time, and those that were dropped since its last one. */
-  const rates = new Map<string, { left: number; at: number; dropped: number }>()
+  /** By pipeline. */
+  const rates = new Map<string, LineRate>()
   let waiting: { key: string; value: Buffer }[] = []
   let sending: Promise<void> | undefined
 
-  function rateOf(pipelineId: string) {
-    const at = now()
+  function rateOf(pipelineId: string): LineRate {
     let rate = rates.get(pipelineId)
     if (!rate) {
       if (rates.size >= RATES_MAX) rates.clear()
-      rates.set(pipelineId, (rate = { left: BURST, at, dropped: 0 }))
+      rates.set(pipelineId, (rate = createLineRate(BURST, LINES_PER_SECOND, now)))
     }
-    rate.left = Math.min(BURST, rate.left + ((at - rate.at) / 1000) * LINES_PER_SECOND)
-    rate.at = at
     return rate
   }
 
@@ -74,14 +72,8 @@ export function openLogRelay(
       const rate = rateOf(key)
       const run = runIdOf(definition)
       for (const line of lines) {
-        const dropped = line.dropped ?? 0
-        if (rate.left < 1 || waiting.length >= WAITING_MAX) {
-          rate.dropped += dropped + 1
-          continue
-        }
-        rate.left--
-        const all = dropped + rate.dropped
-        rate.dropped = 0
+        const all = rate.take(line.dropped, waiting.length < WAITING_MAX)
+        if (all === undefined) continue
         const entry: LogEntry = {
           ...line,
           processor_id: processorId,
