@@ -186,6 +186,27 @@ describe('a web service as a sink', () => {
     web.close()
   })
 
+  it('may echo the token anywhere: no part of it is shown, also where its text is cut', async () => {
+    const planted = 'Pq7Rk2Wm9Xz4Lt8Vb3Nc6'
+    const secretName = name('echoed')
+    expect((await client.call('POST', '/v1/secrets', { name: secretName, value: planted })).status).toBe(201)
+    const web = await openWebService(({ headers }) => ({ status: 422, body: `${'x'.repeat(280)}${headers.authorization?.slice(7)}` }))
+    const from = await createStream(client, { n: 'integer' })
+    const auth = { kind: 'bearer', token: { $secret: secretName } }
+    const sink = { connector_id: 'conn_http', config: { url: web.url, auth } }
+    const id = await connect(client, stream(from.id), [], sink, { failure_threshold: 1 })
+    await write(client, from.id, numbers(0, 1))
+    const found = await eventually('a dead letter', async () => {
+      const all = await letters(id)
+      return all.total === 1 && all
+    })
+    const shown = JSON.stringify([found, (await client.call('GET', `/v1/pipelines/${id}/status`)).body])
+    expect(shown).toContain('xxxx***')
+    for (let at = 0; at + 8 <= planted.length; at++) expect(shown).not.toContain(planted.slice(at, at + 8))
+    await client.call('DELETE', `/v1/pipelines/${id}`)
+    web.close()
+  })
+
   it('gets an account’s secret as bearer token, and the secret appears in no answer, log, metric, table or topic', async () => {
     const planted = `planted-${unique('secret')}-value`
     const secret = await client.call<{ id: string }>('POST', '/v1/secrets', { name: name('token'), value: planted })

@@ -94,7 +94,8 @@ export async function openHttpSink(config: HttpSinkConfig, context: ConnectorCon
       breaker.succeeded()
       return { kind: 'taken' }
     }
-    const text = (await textOf(answer, ERROR_BYTES_MAX).catch(() => '')).slice(0, SHOWN_CHARACTERS)
+    // Masked before it is cut: what is cut through is not found any more.
+    const text = context.mask(await textOf(answer, ERROR_BYTES_MAX).catch(() => '')).slice(0, SHOWN_CHARACTERS)
     const message = `the web service answered ${status}${text === '' ? '' : `: ${text}`}`
     if (TRY_AGAIN.has(status) || (status >= 500 && !CONFIG.has(status))) {
       breaker.failed()

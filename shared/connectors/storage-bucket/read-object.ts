@@ -70,7 +70,11 @@ export type ReadObject = (
 ) => AsyncGenerator<Position, ObjectOutcome>
 
 /** How the store's objects are read with this config. */
-export function createObjectReader(store: ObjectStore, config: BucketSourceConfig, context: Pick<ConnectorContext, 'log'>): ReadObject {
+export function createObjectReader(
+  store: ObjectStore,
+  config: BucketSourceConfig,
+  context: Pick<ConnectorContext, 'log' | 'mask'>,
+): ReadObject {
   /** The last object that the store gave out. */
   let witness: ObjectInfo | undefined
   /** Whether others can be read now: a key that may read none, also for a while, must not make dead letters of all. */
@@ -137,8 +141,10 @@ export function createObjectReader(store: ObjectStore, config: BucketSourceConfi
       const isWithheld = error instanceof ObjectWithheld
       if (isWithheld && error.isForbidden && !(await mayReadOthers(signal))) return signal.aborted ? 'later' : error
       if (!isWithheld && !(error instanceof ObjectMalformed) && !isCorrupt(error)) throw error
-      const message =
+      const said =
         isWithheld || error instanceof ObjectMalformed ? error.message : `the object ${object.key} is corrupt: ${(error as Error).message}`
+      // The store may echo its keys, and a dead letter shows only the beginning.
+      const message = context.mask(said)
       if (config.on_object_error === 'fail') throw new ConfigRefused(message)
       context.log('warn', message)
       into.refuse('object_unreadable', `${message}; the rest is not read unless the object is replaced`, Buffer.from(object.key))
