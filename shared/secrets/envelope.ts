@@ -98,8 +98,37 @@ function formsOf(value: string): string[] {
   return parts.flatMap((part) => [part, JSON.stringify(part).slice(1, -1), encodeURIComponent(part)])
 }
 
-/** Returns the text with every value, in any of its forms, replaced by `***`. Longer forms go first, so that none remains in part. */
-export function maskAll(text: string, values: Iterable<string>): string {
-  const forms = [...new Set([...values].flatMap(formsOf))].filter(({ length }) => length >= MASKED_FROM).sort((a, b) => b.length - a.length)
-  return forms.reduce((masked, form) => masked.replaceAll(form, '***'), text)
+/** Values that no text may show. Their forms are made once, when a value is added. */
+export type MaskedValues = {
+  /** False where it was there. */
+  add(value: string): boolean
+  drop(value: string): void
+  /** The text with every value, in any of its forms, replaced by `***`. Longer forms go first, so that none remains in part. */
+  mask(text: string): string
+}
+
+/** Masks these values, and those that are added later. */
+export function createMaskedValues(values: Iterable<string>): MaskedValues {
+  const formsBy = new Map<string, string[]>()
+  let sorted: string[] | undefined
+  function add(value: string): boolean {
+    if (formsBy.has(value)) return false
+    formsBy.set(
+      value,
+      formsOf(value).filter(({ length }) => length >= MASKED_FROM),
+    )
+    sorted = undefined
+    return true
+  }
+  for (const value of values) add(value)
+  return {
+    add,
+    drop(value) {
+      if (formsBy.delete(value)) sorted = undefined
+    },
+    mask(text) {
+      sorted ??= [...new Set([...formsBy.values()].flat())].sort((a, b) => b.length - a.length)
+      return sorted.reduce((masked, form) => masked.replaceAll(form, '***'), text)
+    },
+  }
 }
