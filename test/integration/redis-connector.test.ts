@@ -4,10 +4,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findConnector } from '../../shared/connectors/catalogue.ts'
 import { ConfigRefused, type ConnectorContext } from '../../shared/connectors/connector.ts'
 import type { Rows } from '../../shared/connectors/sink.ts'
+import { createAccounting } from '../../services/processor/task/accounting.ts'
+import { loadPositions } from '../../services/processor/task/positions.ts'
+import type { Cluster } from '../../shared/kafka/cluster.ts'
+import { withPlan } from '../../shared/model/commit-metadata.ts'
 import { LIES, openLiar } from '../attack/servers/index.ts'
 import { eventually, loggedIn, service, unique } from '../harness/client.ts'
 import { blockValues, contextFor, deliveryOf, PLANTED, readSplit, rowsOf, valuesFrom } from '../harness/conformance.ts'
 import { connect } from '../harness/connectors.ts'
+import { definitionOf } from '../harness/definitions.ts'
 import { waitForStatus } from '../harness/pipelines.ts'
 
 let redis: Redis
@@ -92,6 +97,29 @@ describe('redis as a sink', () => {
     )(config, context)
     expect(await redis.exists(`dps:${context.runId}`)).toBe(0)
     expect(await sink.write({ ...deliveryOf(context, 5, 6), revision: 2 }, [], never)).toMatchObject({ kind: 'moved' })
+    await sink.close()
+  })
+
+  it.each([
+    ['takes the range that an earlier revision has planned, after it lost the position', 0, 'delivered'],
+    ['refuses it after a reset', 2, 'moved'],
+  ])('%s', async (_, reset_revision, kind) => {
+    const context = contextFor()
+    const sink = await openSink(place(), context)
+    const [planner, owned] = [createAccounting(1, 1), { memberId: 'm', generationId: 1, partitions: [0] }]
+    planner.begin('t')
+    planner.restore(0, '')
+    const metadata = withPlan(planner.metadataWith(0), 9n, 0n)
+    const cluster = {
+      committedOffsets: async () => new Map([[0, { offset: 5n, metadata }]]),
+      offsets: async () => new Map(),
+    } as unknown as Cluster
+    const definition = definitionOf(context.runId, { revision: 2, reset_revision })
+    const layout = { topic: 'in', topicId: 't', leaders: [1] }
+    const { planned } = await loadPositions(cluster, definition, layout, owned, createAccounting(2, 1), sink)
+    expect(planned.get(0)).toMatchObject({ to: 9n, revision: 1 })
+    const delivery = { ...deliveryOf(context, 5, 9), topicId: 't' }
+    expect(await sink.write(delivery, rowsOf(sink.rows, valuesFrom(5, 9), 5), never)).toMatchObject({ kind })
     await sink.close()
   })
 

@@ -55,17 +55,18 @@ export async function loadPositions(
       throw new Interrupted('failed', reason)
     }
     const mirror = { nextOffset: found?.offset ?? starts.get(partition) ?? 0n, note: found?.metadata ?? '' }
-    // A position that the sink keeps with its rows is authoritative; the committed offset only mirrors it.
-    const kept = await sink?.position?.(
-      { runId: runIdOf(definition), topicId: layout.topicId, partition, revision: definition.revision, resetAt: definition.reset_revision },
-      mirror,
-    )
+    const mirrored = parseCommitMetadata(mirror.note)
+    // A position that the sink keeps with its rows is authoritative; the committed offset only mirrors it. Where the sink has lost it, it
+    // gets that of the revision which committed last: the one that planned a range must be able to finish it.
+    const resetAt = definition.reset_revision
+    const revision = Math.max(mirrored?.r ?? 0, resetAt)
+    const kept = await sink?.position?.({ runId: runIdOf(definition), topicId: layout.topicId, partition, revision, resetAt }, mirror)
     const { nextOffset, note } = kept ?? mirror
     if (nextOffset !== mirror.nextOffset) unmirrored.push({ partition, offset: nextOffset, metadata: note })
     loaded.set(partition, nextOffset)
     accounting.restore(partition, note)
     // A plan counts only while the sink's position equals the committed offset: what the sink has moved past is written.
-    const plan = nextOffset === mirror.nextOffset ? parseCommitMetadata(mirror.note) : undefined
+    const plan = nextOffset === mirror.nextOffset ? mirrored : undefined
     if (plan?.p !== undefined)
       planned.set(partition, { to: BigInt(plan.p), revision: plan.r, deadLettersFrom: plan.d === undefined ? undefined : BigInt(plan.d) })
     const handledBy = accounting.revisionOf(partition) ?? 0
