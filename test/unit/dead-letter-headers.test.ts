@@ -44,6 +44,16 @@ describe('a dead letter', () => {
     expect(reason.length).toBeLessThan(2000)
   })
 
+  it.each(['fail', 'retry', 'skip'])('is not asked for again of a record that has one: no policy is applied, not even %s', (policy) => {
+    const policies = createFailurePolicies({ steps: [], on_error: { policy, retries_max: 100 } } as unknown as ChainSpec)
+    policies.open(0, 40n, { cuts: [], poison: [], attempts: new Map(), refused: new Map(), deadLettered: new Set([50n]) })
+    policies.begin()
+    expect(policies.judge(10, 0, 'dead_lettered', 'the record is already a dead letter')).toBe('failed')
+    const output = { failures: [], retries: [] } as unknown as ChainOutput
+    policies.hand(output)
+    expect([output.failures.map(({ delta }) => delta), output.retries]).toEqual([[10], []])
+  })
+
   it('has a short reason where the source could not read the record', () => {
     const builder = createBlockBuilder(1024)
     builder.refuse('malformed_row', LONG, Buffer.from('x'))

@@ -37,13 +37,16 @@ export function createFailurePolicies(spec: ChainSpec) {
     },
     hasPoison: (): boolean => hints !== undefined && hints.poison.length > 0,
     poisonAt: (delta: number) => hints?.poison.find(({ offset }) => offset === baseOffset + BigInt(delta)),
-    /** Whether the record is skipped or fails; `isCanarys`: a canary had it. Throws RecordRefused under the policy `fail`. */
+    /**
+     * Whether the record is skipped or fails; `isCanarys`: a canary had it. A record that has a dead letter fails, whatever the policy is.
+     * Throws RecordRefused under the policy `fail`.
+     */
     judge(delta: number, step: number, code: string, said: string, mayRetry = true, isCanarys = false): 'failed' | 'skipped' {
-      const { policy, retries_max } = policyOf(step)
+      const offset = baseOffset + BigInt(delta)
+      const { policy, retries_max } = hints?.deadLettered.has(offset) ? ON_ERROR_DEFAULT : policyOf(step)
       if (policy === 'skip') return 'skipped'
       // A database's error has the whole value that it refuses, and a batch has thousands of failures.
       const message = cutText(said, FAILURE_CHARACTERS_MAX)
-      const offset = baseOffset + BigInt(delta)
       if (policy === 'fail') {
         const name = spec.steps[step]?.name
         throw new RecordRefused(
