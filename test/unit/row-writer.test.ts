@@ -1,15 +1,20 @@
-/** What a task commits before an external sink writes: the dead letters of a range, always with its plan and under its membership. */
-import { describe, expect, it } from 'vitest'
+/**
+ * What a task commits before an external sink writes: the dead letters of a range, always with its plan and under its membership. And how
+ * large the ranges are.
+ */
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { interruptionOf } from '../../services/processor/interruption.ts'
 import type { PartitionOutcome } from '../../services/processor/lane/messages.ts'
 import type { Planned } from '../../services/processor/task/positions.ts'
+import { createRoundSize } from '../../services/processor/task/round/round-size.ts'
 import { openRowWriter, type RowWriterOptions } from '../../services/processor/task/round/row-writer.ts'
 import type { Running } from '../../services/processor/task/running.ts'
 
 const OWNED = { memberId: 'm', generationId: 3, partitions: [0, 1] }
 const BOUNDARIES = { bytesMax: 1e9, recordsMax: 1e9, intervalMs: 1e9 }
 
-/** A writer of these planned ranges, and what it asks of Kafka and of its sink, in order. */
-function openWriter(planned: [number, Planned][], lettersEnd = 50n) {
+/** A writer of these planned ranges, and what it asks of Kafka and of its sink, in order. `more`: other options. */
+function openWriter(planned: [number, Planned][], lettersEnd = 50n, more: object = {}) {
   const asked: unknown[] = []
   const nothing = () => {}
   const writer = openRowWriter({
@@ -40,11 +45,13 @@ function openWriter(planned: [number, Planned][], lettersEnd = 50n) {
     isPatient: () => true,
     onCommit: nothing,
     budget: { hold: nothing, isCrowded: () => false },
+    size: createRoundSize(1 << 20),
     isMine: () => true,
     hasNext: () => false,
     onWaiting: nothing,
     now: Date.now,
     signal: new AbortController().signal,
+    ...more,
   } as unknown as RowWriterOptions)
   return { writer, asked }
 }
@@ -96,5 +103,56 @@ describe('the dead letters of a range', () => {
     ]
     expect(asked.slice(0, 3)).toEqual(['letters', ...plans])
     expect(asked.slice(3, 5)).toEqual(['write', 'write'])
+  })
+})
+
+describe('a range that a sink with a position does not take within its limit', () => {
+  afterEach(() => vi.restoreAllMocks())
+
+  /** A sink that takes 60 seconds to fail at more than 1 MiB; `tries`: the bytes that it was offered. */
+  function openSlow(planned: [number, Planned][]) {
+    let lateMs = 0
+    const now = performance.now.bind(performance)
+    vi.spyOn(performance, 'now').mockImplementation(() => now() + lateMs)
+    const tries: number[] = []
+    const size = createRoundSize(4 << 20)
+    const sink = {
+      position: async () => {},
+      write: async (_: unknown, rows: { bytes: Uint8Array }[]) => {
+        const bytes = rows.reduce((sum, each) => sum + each.bytes.length, 0)
+        tries.push(bytes)
+        if (bytes <= 1 << 20) return { kind: 'delivered' }
+        lateMs += 60_000
+        return { kind: 'retry', afterMs: 0, reason: 'no answer' }
+      },
+    }
+    const { writer } = openWriter(planned, 50n, { sink, size, isMine: () => tries.length < 4 })
+    const write = async () => {
+      const round = outcome(0, [])
+      await writer.take(RUNNING, [{ ...round, rows: [{ ...round.rows[0]!, bytes: new Uint8Array(size.bytesMax()) }] }], 1, () => {})
+      await writer.flush(RUNNING, true)
+    }
+    return { tries, write, drop: writer.drop }
+  }
+
+  it('is given up, and comes again in smaller parts', async () => {
+    const { tries, write, drop } = openSlow([])
+    for (let isDone = false; !isDone && tries.length < 4;) {
+      isDone = await write().then(
+        () => true,
+        (error: unknown) => {
+          expect(interruptionOf(error).kind).toBe('sink_away')
+          drop()
+          return false
+        },
+      )
+    }
+    expect(tries).toEqual([4 << 20, 2 << 20, 1 << 20])
+  })
+
+  it('is offered again as it is where it is planned', async () => {
+    const { tries, write } = openSlow([[0, { to: 20n, revision: 2, deadLettersFrom: undefined }]])
+    await expect(write()).rejects.toThrow('no answer')
+    expect(tries).toEqual(Array(4).fill(4 << 20))
   })
 })

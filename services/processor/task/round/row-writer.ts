@@ -16,6 +16,7 @@ import type { Planned } from '../positions.ts'
 import { ledgerOf } from '../ledger.ts'
 import type { Targets } from '../targets.ts'
 import { createHeldRows, outcomeOf, type Held } from './held-rows.ts'
+import type { RoundSize } from './round-size.ts'
 import type { RoundWriter } from './round-writer.ts'
 import { writesOf } from './topic-writer.ts'
 import type { Assignment } from '../../../../shared/kafka/membership.ts'
@@ -35,6 +36,8 @@ export type RowWriterOptions = {
   isPatient(): boolean
   onCommit(records: number): void
   budget: ByteBudget
+  /** What the task's rounds are cut by; adapted to how long a sink takes that keeps its position, since it writes each round at once. */
+  size: RoundSize
   isMine(): boolean
   hasNext(): boolean
   /** Called with the reason while the sink is unavailable, with null once it has answered. */
@@ -45,6 +48,8 @@ export type RowWriterOptions = {
 
 const RETRY_MIN_MS = 100
 const RETRY_MAX_MS = 5000
+/** A try that fails after so long may be too large for the sink's own limit. */
+const LONG_TRY_MS = 30_000
 /** How often a backoff checks for a pause, a stop or another revision. */
 const LOOK_MS = 100
 
@@ -130,12 +135,14 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
     const parts = held.parts(isAll)
     if (parts.length === 0) return
     await prepare(running, parts)
+    const startedAt = performance.now()
     const written = await Promise.all(
       parts.map(async ([partition, each]) => {
         const delivery = deliveryOf(options, running, partition, each)
         return { partition, each, delivery, result: await writeRange(options, delivery, each) }
       }),
     )
+    if (sink.position) options.size.took(performance.now() - startedAt)
     options.onWaiting(null)
     // Remember the refused records of every partition before giving up the round.
     for (const { partition, result } of written) if (result.kind === 'at_fault') running.chain.refuse(partition, result.records)
@@ -179,9 +186,13 @@ async function writeRange(options: RowWriterOptions, delivery: Delivery, { rows,
   const { sink } = options
   // A sink that keeps the position must also move past ranges without rows; for other sinks there is nothing to write.
   if (rows.length === 0 && !sink.position) return { kind: 'delivered' }
+  // The next rounds are smaller. The sink's position says what it has of this one; a planned range must come again as it is.
+  const canShrink = sink.position !== undefined && plannedTo === undefined && !options.planned.has(delivery.partition)
   for (let backoffMs = RETRY_MIN_MS; ; backoffMs = Math.min(backoffMs * 2, RETRY_MAX_MS)) {
+    const startedAt = performance.now()
     const written = await sink.write(delivery, rows, options.signal)
     if (written.kind !== 'retry' || !options.isPatient()) return written
+    if (canShrink && !written.hasProgressed && performance.now() - startedAt >= LONG_TRY_MS) return written
     if (written.hasProgressed) backoffMs = RETRY_MIN_MS
     options.onWaiting(written.reason)
     // The task's own backoff applies unless the sink asks for a longer one.
