@@ -3,6 +3,9 @@ import { describe, expect, it } from 'vitest'
 import { interruptionOf } from '../../services/processor/interruption.ts'
 import { createAccounting } from '../../services/processor/task/accounting.ts'
 import { loadPositions } from '../../services/processor/task/positions.ts'
+import { createReplayBook } from '../../services/processor/lane/replay-book.ts'
+import { openRevisions, type RevisionsOptions } from '../../services/processor/task/revisions.ts'
+import { BARE_CHAIN } from '../harness/chains.ts'
 import { commitRound } from '../../services/processor/transaction/commit.ts'
 import type { Producer } from '../../services/processor/transaction/producer.ts'
 import type { Cluster, Connections } from '../../shared/kafka/cluster.ts'
@@ -48,6 +51,27 @@ describe('a position', () => {
     expect(await load(committedOf('new', true), 'fail')).toEqual({ position: 5n, planned: 1, counted: 5 })
     for (const metadata of ['', withoutPlan(committedOf('old', true)), createAccounting(2, 1).metadataWith(0)])
       expect(await load(metadata, 'fail')).toMatchObject({ position: 5n, planned: 0 })
+  })
+})
+
+describe('what a chain remembers of records', () => {
+  it('ends with their topic, and with it the share of failed records', async () => {
+    const book = createReplayBook()
+    const lanes = { open: async () => ({ ...book, forget: book.clear }) }
+    const phases = { createAccounting }
+    const definition = definitionOf('pl_a')
+    const revisions = await openRevisions({ lanes, phases, targets: {} } as unknown as RevisionsOptions, {
+      definition,
+      chain: BARE_CHAIN,
+    })
+    expect(revisions.begin('old')).toBe(false)
+    const threshold = revisions.threshold()
+    book.addDeadLettered(0, [50n])
+    expect(revisions.begin('old')).toBe(false)
+    expect([book.failedIn(0, 0n, 100n), revisions.threshold()]).toEqual([[50n], threshold])
+    expect(revisions.begin('new')).toBe(true)
+    expect(book.failedIn(0, 0n, 100n)).toEqual([])
+    expect(revisions.threshold()).not.toBe(threshold)
   })
 })
 

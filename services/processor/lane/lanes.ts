@@ -28,6 +28,8 @@ export type OpenChain = {
   addDeadLettered(partition: number, offsets: readonly bigint[]): void
   /** Records of the range `from` to before `to` that the sink refused or that have dead letters. */
   failedIn(partition: number, from: bigint, to: bigint): bigint[]
+  /** Forgets all that is known about records: their topic is another one now. */
+  forget(): void
   /**
    * Runs one round, until about `outputBytesMax` were made of it; rejects with `round_lost`, `retry_later` or `failed`. The buffers of
    * `partitions` are gone afterwards.
@@ -224,6 +226,7 @@ function handleOf(chain: Registered, { threads, turns, roundId, close }: Around)
     refuse: (partition, records) => chain.replayBook.refuse(partition, records),
     addDeadLettered: (partition, offsets) => chain.replayBook.addDeadLettered(partition, offsets),
     failedIn: (partition, from, to) => chain.replayBook.failedIn(partition, from, to),
+    forget: () => chain.replayBook.clear(),
     close: () => close(chain),
   }
 }

@@ -23,6 +23,8 @@ export type ReplayBook = {
   failedIn(partition: number, from: bigint, to: bigint): bigint[]
   /** Forgets everything before the end of a committed round. */
   settle(outcomes: readonly PartitionOutcome[]): void
+  /** Forgets everything. */
+  clear(): void
 }
 
 /** A call that did not return is cut into this many parts; each level of cutting costs a short deadline. */
@@ -90,5 +92,6 @@ export function createReplayBook(): ReplayBook {
           pages.delete(partition)
       }
     },
+    clear: () => pages.clear(),
   }
 }

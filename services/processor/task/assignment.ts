@@ -46,6 +46,7 @@ export async function runAssignment(options: AssignmentOptions, owned: Assignmen
   const { cluster, member, transactions, targets, revisions, planners, progress, sink } = options
   const { definition, accounting, isByKey } = revisions.current()
   const layout = await findLayout(cluster, definition.source.topic)
+  if (revisions.begin(layout.topicId)) await planners.close()
   const loaded = await options.phases.loadPositions(cluster, definition, layout, owned, accounting, sink)
   progress.setPositions(loaded.positions)
   const { positions } = loaded

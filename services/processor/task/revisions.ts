@@ -26,6 +26,8 @@ export type Revisions = {
   threshold(): FailureThreshold
   /** The share is counted anew. */
   resetThreshold(): void
+  /** The source is the topic with this id: what is known about another one's records is forgotten. True where there was another one. */
+  begin(topicId: string): boolean
   hasNext(): boolean
   /** Positions were set from outside: they are to be loaded, not taken over from the round before. */
   isReset(): boolean
@@ -44,13 +46,22 @@ export async function openRevisions(options: RevisionsOptions, first: Revision):
     openRevision({ lanes, signal, phases, before: before?.accounting }, revision, to, targets, partitions)
   let current = await open(first, sink)
   let next: Revision | undefined
-  const thresholdOf = ({ definition }: Revision) => createFailureThreshold(definition.failure_threshold)
+  const thresholdOf = ({ definition }: Pick<Revision, 'definition'>) => createFailureThreshold(definition.failure_threshold)
   let threshold = thresholdOf(first)
+  let known: string | undefined
   return {
     current: () => current,
     threshold: () => threshold,
     resetThreshold() {
-      threshold = createFailureThreshold(current.definition.failure_threshold)
+      threshold = thresholdOf(current)
+    },
+    begin(topicId) {
+      const isOther = known !== undefined && known !== topicId
+      known = topicId
+      if (!isOther) return false
+      current.chain.forget()
+      threshold = thresholdOf(current)
+      return true
     },
     hasNext: () => next !== undefined,
     isReset: () => next !== undefined && next.definition.reset_revision > current.definition.reset_revision,
