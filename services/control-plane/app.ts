@@ -28,7 +28,7 @@ import { serveSignIn } from './sign-in/serve-sign-in.ts'
 import { assertTarget } from './raw-requests.ts'
 import { openSseClients } from './sse/sse-clients.ts'
 import { createBodyRoom } from './ingest/body-room.ts'
-import { createBodyReads, createPushables, ingest } from './ingest/ingest.ts'
+import { createBodyReads, createPushables, ingest, type FindPushable } from './ingest/ingest.ts'
 import { createAudit, isAudited, type SignInAudit } from './middleware/audit.ts'
 import { createAuthenticate } from './middleware/authenticate.ts'
 import { createClientAddress } from './middleware/client-address.ts'
@@ -193,7 +193,7 @@ type PublicOptions = {
   pushes: {
     bodies: ReturnType<typeof createBodyReads>
     room: ReturnType<typeof createBodyRoom>
-    find: ReturnType<typeof createPushables>
+    find: FindPushable
   }
   addressOf(ctx: Context): string
   guardedFor(ctx: Context): <T>(key: string, work: () => Promise<T>) => Promise<T>
@@ -224,7 +224,7 @@ function servePublic(router: Router, prefix: string, deps: Deps, options: Public
     // A sender can invent any number of pipeline ids, and each key would stay in Redis for a minute.
     const unknown = `- ${addressOf(ctx)}`
     const sender = isIdOf('pipeline', id) ? `${id} ${addressOf(ctx)}` : unknown
-    const reply = await ingest(deps, ctx, () => pushes.find(id), {
+    const reply = await ingest(deps, ctx, () => pushes.find(id, () => limits.assertFewFailed('signature', unknown)), {
       assertFewFailed: () => limits.assertFewFailed('signature', sender),
       room: pushes.room.during,
       body: (account, read) => pushes.bodies.run(`${account} ${addressOf(ctx)}`, read),

@@ -1,4 +1,5 @@
 /** Definitions are up to 1 MiB each: what needs none of one does not read it. */
+import { Redis } from 'ioredis'
 import { describe, expect, it } from 'vitest'
 import { PipelineDefinition } from '../../shared/model/definition.ts'
 import { newId } from '../../shared/model/ids.ts'
@@ -8,6 +9,10 @@ import { createPushables } from '../../services/control-plane/ingest/ingest.ts'
 import type { Deps } from '../../services/control-plane/deps.ts'
 import { createIntakeTrimmer } from '../../services/control-plane/reconciler/trim-intakes.ts'
 import * as pipelines from '../../services/control-plane/store/pipelines.ts'
+import { invalidCredentials } from '../../services/control-plane/credentials.ts'
+import { createRateLimit } from '../../services/control-plane/middleware/rate-limit.ts'
+import { ServiceError } from '../../services/control-plane/service-error.ts'
+import { freePort } from '../../deploy/local/ports.ts'
 import { definitionOf } from '../harness/definitions.ts'
 import { recordedDatabase } from '../harness/recorded-database.ts'
 
@@ -80,6 +85,7 @@ describe('a stored config', () => {
 })
 
 describe('pushes', () => {
+  const admit = () => Promise.resolve()
   const row = {
     id: 'pl_1',
     account_id: 'acc_1',
@@ -96,19 +102,47 @@ describe('pushes', () => {
     const { db, asked } = recordedDatabase((_sql, bindings) => (bindings.includes(known) ? [{ ...row, id: known }] : []))
     const find = createPushables({ db }, () => now)
     for (let count = 0; count < 5; count++) {
-      expect(await find(known)).toMatchObject({ id: known, account_id: 'acc_1', topic: 't' })
-      expect(await find(other)).toBeUndefined()
+      expect(await find(known, admit)).toMatchObject({ id: known, account_id: 'acc_1', topic: 't' })
+      expect(await find(other, admit)).toBeUndefined()
     }
     expect(asked).toHaveLength(2)
     now = 2001
-    await find(known)
+    await find(known, admit)
     expect(asked).toHaveLength(3)
   })
 
   it('ask for no pipeline whose id can be none', async () => {
     const { db, asked } = recordedDatabase(() => [])
     const find = createPushables({ db }, () => 0)
-    expect([await find('\0'), await find('p'.repeat(1000)), asked.length]).toEqual([undefined, undefined, 0])
+    expect([await find('\0', admit), await find('p'.repeat(1000), admit), asked.length]).toEqual([undefined, undefined, 0])
+  })
+
+  it('to pipelines that they may not be for, from one address, are refused without a query after sixty, and others go on', async () => {
+    const redis = new Redis({ port: await freePort(), enableOfflineQueue: false, maxRetriesPerRequest: 0 })
+    redis.on('error', () => {})
+    const limits = createRateLimit(redis, 'test', 100, () => '192.0.2.1')
+    const known = newId('pipeline')
+    const { db, asked } = recordedDatabase((_sql, bindings) => (bindings.includes(known) ? [{ ...row, id: known }] : []))
+    let now = 0
+    const find = createPushables({ db }, () => now)
+    const lookFor = (id: string) => find(id, () => limits.assertFewFailed('signature', '- 192.0.2.1'))
+    const push = async (id: string): Promise<number> => {
+      const refuse = () => Promise.reject(invalidCredentials('it is not signed'))
+      const work = async () => (await lookFor(id)) ?? (await limits.guarded('signature', '- 192.0.2.1', refuse))
+      return work().then(
+        () => 202,
+        (error: unknown) => (error instanceof ServiceError ? error.status : 0),
+      )
+    }
+    expect(await push(known)).toBe(202)
+    const statuses: number[] = []
+    for (let count = 0; count < 100; count++) statuses.push(await push(newId('pipeline')))
+    expect(statuses).toEqual(Array.from({ length: 100 }, (_, index) => (index < 60 ? 401 : 429)))
+    expect(asked).toHaveLength(61)
+    for (const sql of asked) expect(sql).not.toContain('*')
+    now = 2001
+    expect([await push(known), asked.length]).toEqual([202, 62])
+    redis.disconnect()
   })
 
   it('look without the definition whether the pipeline is still kept', async () => {

@@ -9,12 +9,13 @@ import { isIdOf } from '../../../shared/model/ids.ts'
 import { ownerOf } from '../../../shared/secrets/envelope.ts'
 import { findAccount } from '../store/accounts.ts'
 import { quotasOfAccount } from '../store/quotas.ts'
-import { findAnyPipeline, isPipelineKept } from '../store/pipelines.ts'
+import { findUsing, isPipelineKept } from '../store/pipelines.ts'
 import { findSecretByName } from '../store/secrets.ts'
 import { encodeHeaders } from '../../../shared/kafka/protocol/record-batch.ts'
 import { invalidCredentials } from '../credentials.ts'
 import type { KeyedWrite, Deps, Reply } from '../deps.ts'
 import { assertActive } from '../middleware/authenticate.ts'
+import { openKept } from '../kept.ts'
 import { createMomentCache } from '../moment-cache.ts'
 import { withIdempotency } from '../middleware/idempotency.ts'
 import { UNPACED } from '../pacing.ts'
@@ -89,16 +90,32 @@ export type Pushable = { id: string; account_id: string; topic: string; config: 
 
 /** The pipeline, which has this connector as its source; undefined for any other. */
 async function findPushable({ db }: Pick<Deps, 'db'>, pipelineId: string): Promise<Pushable | undefined> {
-  const row = await findAnyPipeline(db, pipelineId)
+  const row = await findUsing(db, pipelineId, webhookConnector.id)
   const source = row?.definition.source
-  if (!row || source?.kind !== 'connector' || source.connector_id !== webhookConnector.id || row.status === 'deleting') return undefined
+  if (!row || source?.kind !== 'connector' || source.connector_id !== webhookConnector.id) return undefined
   return { id: row.id, account_id: row.account_id, topic: source.topic, config: WebhookConfig.parse(source.config) }
 }
 
-/** Caches pipelines by id for a moment, also that an id is unknown. Definitions are large, and this look-up precedes every rate limit. */
-export function createPushables(deps: Pick<Deps, 'db'>, now: () => number): (pipelineId: string) => Promise<Pushable | undefined> {
+/** Ids that are remembered to be of pipelines with this connector. */
+const KNOWN_MAX = 10_000
+
+export type FindPushable = (pipelineId: string, admitUnknown: () => Promise<void>) => Promise<Pushable | undefined>
+
+/**
+ * Caches pipelines by id for a moment, also that an id is unknown. Definitions are large, and this look-up precedes every rate limit.
+ * `admitUnknown` may refuse to look for one that was never found here. One that was is looked for in any case, since senders share addresses
+ * with strangers: whoever makes one fail must not stop the pushes of others.
+ */
+export function createPushables(deps: Pick<Deps, 'db'>, now: () => number): FindPushable {
   const found = createMomentCache((id) => findPushable(deps, id), now)
-  return async (id) => (isIdOf('pipeline', id) ? found.get(id) : undefined)
+  const known = openKept<string, true>(KNOWN_MAX)
+  return async (id, admitUnknown) => {
+    if (!isIdOf('pipeline', id)) return undefined
+    if (!known.get(id)) await admitUnknown()
+    const pushable = await found.get(id)
+    if (pushable) known.set(id, true)
+    return pushable
+  }
 }
 
 /** The request's body, and the account that it is signed for. Throws 401 where it is not. */

@@ -182,6 +182,13 @@ export async function findAnyPipeline(db: Queryable, id: string): Promise<Pipeli
   return withDefaults(await db('pipelines').where({ id }).first())
 }
 
+/** A pipeline of any account and its definition, where it uses the connector and is not being deleted; of others nothing is read. */
+export async function findUsing(db: Queryable, id: string, connectorId: string) {
+  // Looked for here, as in `listPerhapsSourced`.
+  const using = db<PipelineRow>('pipelines').whereRaw('definition::text LIKE ?', [`%"connector_id":"${connectorId}"%`])
+  return withDefaults(await using.where({ id }).whereNot('status', 'deleting').first('id', 'account_id', 'definition'))
+}
+
 /** The pipeline, locked until the transaction ends, so that its outbox entries are in the order of its changes. */
 export async function lockPipeline(db: Queryable, id: string): Promise<PipelineRow | undefined> {
   return withDefaults(await db('pipelines').where({ id }).forUpdate().first())
