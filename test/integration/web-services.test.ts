@@ -8,7 +8,7 @@ import pg from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { connect, lettersOf, stream } from '../harness/connectors.ts'
-import { createStream, readAll, waitForTotal, write } from '../harness/pipelines.ts'
+import { createStream, readAll, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
 
 let client: Client
 beforeAll(async () => {
@@ -157,6 +157,24 @@ describe('a web service as a sink', () => {
       ['http_422', { n: 77 }],
     ])
     await eventually('the others are there', async () => new Set(linesOf(web.bodies)).size === 98)
+    await client.call('DELETE', `/v1/pipelines/${id}`)
+    web.close()
+  })
+
+  it('that refuses a record under the policy fail is repaired by another policy, which makes a dead letter of it', async () => {
+    const from = await createStream(client, { n: 'integer' }, { partitions: 1 })
+    const web = await openWebService(({ body }) => ({ status: /"n":50\b/.test(body) ? 422 : 200 }))
+    const sink = { connector_id: 'conn_http', config: { url: web.url } }
+    const id = await connect(client, stream(from.id), [], sink, { on_error: { policy: 'fail' } })
+    await write(client, from.id, numbers(0, 100))
+    expect((await waitForStatus(client, id, 'failed')).status_reason).toContain('offset 50')
+    const changed = await client.call('PATCH', `/v1/pipelines/${id}`, { on_error: { policy: 'dead_letter' } })
+    expect(changed.status).toBe(200)
+    expect((await client.call('POST', `/v1/pipelines/${id}/start`)).status).toBeLessThan(300)
+    await eventually('the record is a dead letter', async () => (await letters(id)).total === 1)
+    await waitForStatus(client, id, 'running')
+    await eventually('the others are there', async () => new Set(linesOf(web.bodies)).size === 99)
+    expect((await letters(id)).dead_letters.map(({ error, offset }) => [error.code, Number(offset)])).toEqual([['http_422', 50]])
     await client.call('DELETE', `/v1/pipelines/${id}`)
     web.close()
   })

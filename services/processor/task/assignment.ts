@@ -3,7 +3,7 @@ import type { OpenSink } from '../../../shared/connectors/sink.ts'
 import type { Cluster, Connections } from '../../../shared/kafka/cluster.ts'
 import type { Assignment } from '../../../shared/kafka/membership.ts'
 import type { FetchBatches } from '../../../shared/kafka/wire/fetch.ts'
-import { Interrupted } from '../interruption.ts'
+import { Interrupted, interruptionOf, isInDoubt } from '../interruption.ts'
 import { isAtWorkOn, type Member } from '../member/member.ts'
 import type { Phases } from '../phases.ts'
 import { findLayout } from '../transaction/layouts.ts'
@@ -85,8 +85,12 @@ export async function runAssignment(options: AssignmentOptions, owned: Assignmen
     const planner = await planners.open(revision, revisions.current(), (found, to) => revisions.open(found, to))
     await markDeadLettered(cluster, transactions.connections, planner, { layout, targets, positions }, planned)
     await rounds({ running: () => planner, sink: planner.sink, planned }).catch((error: unknown) => {
+      if (!planners.mayGoOn(planner, error)) throw error
+      // What fails in an earlier revision says nothing about the current one.
+      revisions.resetThreshold()
       // Start over: then the current revision writes the range.
-      throw planners.mayGoOn(planner, error) ? new Interrupted('sink_moved', 'the current revision writes the planned range') : error
+      const kind = isInDoubt(interruptionOf(error)) ? 'transaction_broken' : 'sink_moved'
+      throw new Interrupted(kind, 'the current revision writes the planned range')
     })
     await planners.close()
     if (!isMine()) return false

@@ -9,7 +9,7 @@ import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import { readDeadLettered } from './dead-lettered.ts'
 import type { Planned } from './positions.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
-import { interruptionOf } from '../interruption.ts'
+import { interruptionOf, type Interruption } from '../interruption.ts'
 import { leaderOf } from '../transaction/layouts.ts'
 import type { Targets } from './targets.ts'
 import type { Revision, Running } from './running.ts'
@@ -30,7 +30,7 @@ export function createPlanners(
 ) {
   let planner: Running | undefined
   let ownSink: OpenSink | undefined
-  /** Revisions whose sink accepts nothing any more: the current revision writes the ranges they planned. */
+  /** Revisions that can't finish the ranges they planned: the current revision writes them. */
   const refused = new Set<number>()
   /** By revision, since when its own sink has been tried. */
   const tried = new Map<number, number>()
@@ -44,12 +44,16 @@ export function createPlanners(
     await sink?.close().catch(() => {})
   }
 
-  /** The sink has changed since, and the old one accepts nothing any more: waiting for it would block the pipeline forever. */
+  /** True when no further try of the revision helps: its chain or policies fail the range, or its own sink does not take it. */
+  function isEnd(revision: number, { kind }: Interruption): boolean {
+    if (kind === 'failed' || kind === 'threshold_passed') return true
+    return tried.has(revision) && (kind === 'sink_refused' || (kind === 'sink_away' && isOver(revision)))
+  }
+
+  /** Waiting for that revision would block the pipeline forever, whatever its user changes. */
   function giveUp(revision: number, error: unknown): void {
     refused.add(revision)
-    warn(
-      `the sink of revision ${revision}, which has planned a range, does not take it (${reasonOf(error)}): the revision at work writes it`,
-    )
+    warn(`revision ${revision} can't finish a range that it has planned (${reasonOf(error)}): the revision at work writes it`)
   }
 
   return {
@@ -65,28 +69,30 @@ export function createPlanners(
       await close()
       const found = await earlier(revision)
       if (found) {
-        const isSameSink = isDeepStrictEqual(found.definition.sink, current.definition.sink)
-        if (!isSameSink) {
-          if (!tried.has(revision)) tried.set(revision, performance.now())
-          ownSink = await openSink(found.definition).catch((error: unknown) => {
-            if (interruptionOf(error).kind === 'sink_refused' || isOver(revision)) giveUp(revision, error)
-            throw error
-          })
+        try {
+          if (!isDeepStrictEqual(found.definition.sink, current.definition.sink)) {
+            if (!tried.has(revision)) tried.set(revision, performance.now())
+            ownSink = await openSink(found.definition)
+          }
+          return (planner = await openRunning(found, ownSink ?? current.sink))
+        } catch (error) {
+          if (!isEnd(revision, interruptionOf(error))) throw error
+          giveUp(revision, error)
+          await close()
+          return current
         }
-        return (planner = await openRunning(found, ownSink ?? current.sink))
       }
       warn(`revision ${revision}, which planned a range, is no longer known: revision ${current.definition.revision} writes it`)
       return current
     },
     /** False once an earlier revision's own sink has been tried for long enough. */
     isPatient: (at: Running): boolean => at !== planner || !ownSink || !isOver(at.definition.revision),
-    /** True when that revision's own sink is gone; from then on the current revision writes its ranges. */
+    /** True when that earlier revision can't finish its ranges; from then on the current revision writes them. */
     mayGoOn(at: Running, error: unknown): boolean {
-      if (at !== planner || !ownSink) return false
-      const { kind } = interruptionOf(error)
-      const isGone = kind === 'sink_refused' || (kind === 'sink_away' && isOver(at.definition.revision))
-      if (isGone) giveUp(at.definition.revision, error)
-      return isGone
+      const { revision } = at.definition
+      if (at !== planner || !isEnd(revision, interruptionOf(error))) return false
+      giveUp(revision, error)
+      return true
     },
     close,
   }
