@@ -58,4 +58,20 @@ describe('an earlier revision that has planned a range', () => {
     openSink.mockRejectedValue(new Interrupted('sink_refused', 'no such bucket'))
     expect(await openPlanner()).toBe(current)
   })
+
+  it('is tried for as long as it takes in a sink whose place is the same, and for 20 seconds in one of another place', async () => {
+    for (const [before, isPatient] of [
+      [connectorSink({ on_error: { policy: 'fail', retries_max: 3, backoff_ms: 100 }, fields: { n: 'integer' } }), true],
+      [connectorSink({ config: { url: 'http://b' } }), false],
+    ] as const) {
+      const { planners, openSink, openPlanner } = planned(before, connectorSink())
+      const planner = await openPlanner()
+      expect(openSink).toHaveBeenCalledTimes(isPatient ? 0 : 1)
+      const startedAt = performance.now()
+      const clock = vi.spyOn(performance, 'now').mockReturnValue(startedAt + 21_000)
+      expect(planners.isPatient(planner)).toBe(isPatient)
+      expect(planners.mayGoOn(planner, away)).toBe(!isPatient)
+      clock.mockRestore()
+    }
+  })
 })

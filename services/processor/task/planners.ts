@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Cluster, Connections, TopicLayout } from '../../../shared/kafka/cluster.ts'
 import type { OpenSink } from '../../../shared/connectors/sink.ts'
-import type { PipelineDefinition } from '../../../shared/model/definition.ts'
+import type { PipelineDefinition, SinkDefinition } from '../../../shared/model/definition.ts'
 import { readDeadLettered } from './dead-lettered.ts'
 import type { Planned } from './positions.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
@@ -70,7 +70,7 @@ export function createPlanners(
       const found = await earlier(revision)
       if (found) {
         try {
-          if (!isDeepStrictEqual(found.definition.sink, current.definition.sink)) {
+          if (!isDeepStrictEqual(placeOf(found.definition.sink), placeOf(current.definition.sink))) {
             if (!tried.has(revision)) tried.set(revision, performance.now())
             ownSink = await openSink(found.definition)
           }
@@ -97,6 +97,10 @@ export function createPlanners(
     close,
   }
 }
+
+/** What says where a sink writes to; its policy and the records' fields also change where the place stays the same. */
+const placeOf = (sink: SinkDefinition) =>
+  sink.kind === 'connector' ? { connectorId: sink.connector_id, config: sink.config } : { topic: sink.topic }
 
 /** Tells the chain which records of the ranges already have dead letters. */
 export async function markDeadLettered(
