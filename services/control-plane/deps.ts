@@ -51,6 +51,8 @@ export type Deps = {
   /** Of requests that read records; pushes have their own, because nothing that is looked at may hold up what comes in. */
   readPacer: Pacer
   pushPacer: Pacer
+  /** Of tails, whose looks wait for each other and begin again by themselves. */
+  tailPacer: Pacer
   fleetFeed: FleetFeed
   /** Resolves once the log book has what was there when this process started. */
   logsRead: Promise<void>

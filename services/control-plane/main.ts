@@ -55,6 +55,7 @@ import { createStreamData } from './stream-data/stream-data.ts'
 import { ensureWarehouseRoles } from './definitions/warehouse-roles.ts'
 import { openWorkshop } from './workshop/workshop.ts'
 import { createRunTurns } from './tail/run-turns.ts'
+import { createTailPacer } from './tail/tail.ts'
 import { createPacer } from './pacing.ts'
 import { openSourceReader } from './trace/source-records.ts'
 
@@ -124,6 +125,7 @@ const deps: Deps = {
   runTurns: createRunTurns(),
   readPacer: createPacer(),
   pushPacer: createPacer(),
+  tailPacer: createTailPacer(),
   fleetFeed: createFleetFeed({
     look: async (accountId, known, since) => ({
       pipelines: await glancesOf(db, accountId),

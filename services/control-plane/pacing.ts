@@ -5,6 +5,7 @@
  */
 import { threadCpuMs } from './bounded-work.ts'
 import { ServiceError } from './service-error.ts'
+import { createOneAtATime } from './one-at-a-time.ts'
 import { createLines } from './some-at-a-time.ts'
 import { nextTurn, TURN_MS } from './turns.ts'
 
@@ -40,8 +41,13 @@ export function createRests(times: number): Rests {
   }
 }
 
-/** Long work of one request. `step` returns how many bytes it has looked at, which say how long it took before the clock does. */
-export type Pace = { turns(count: number, step: (index: number) => number): Promise<void> }
+/** Long work of one request. */
+export type Pace = {
+  /** `step` returns how many bytes it has looked at, which say how long it took before the clock does; false ends the work. */
+  turns(count: number, step: (index: number) => number | false): Promise<void>
+  /** Work that holds much memory between its turns: an account does one piece of it at a time. */
+  alone<T>(work: () => Promise<T>): Promise<T>
+}
 
 /**
  * Runs steps in turns; those of several works, also of short ones, share a turn until it was long. `onTurn` gets how long such a turn took,
@@ -59,7 +65,9 @@ function createTurns(onTurn: (ms: number) => void): Pace['turns'] {
       let [steps, bytes] = [0, 0]
       try {
         while (index < count) {
-          bytes += step(index++)
+          const looked = step(index++)
+          if (looked === false) return
+          bytes += looked
           if (++steps < LOOK_STEPS && bytes < LOOK_BYTES) continue
           if (performance.now() - from >= TURN_MS) break
           ;[steps, bytes] = [0, 0]
@@ -77,8 +85,9 @@ function createTurns(onTurn: (ms: number) => void): Pace['turns'] {
   }
 }
 
+const unpacedAlone = createOneAtATime()
 /** Short turns for work that is no account's, or too little to be counted. */
-export const UNPACED: Pace = { turns: createTurns(() => {}) }
+export const UNPACED: Pace = { turns: createTurns(() => {}), alone: (work) => unpacedAlone.run('', work) }
 
 export type Pacer = {
   /**
@@ -90,6 +99,7 @@ export type Pacer = {
 
 export function createPacer({ times = PACE, atOnce = AT_ONCE_MAX, waitingMax = WAITING_MAX, waitMs = WAIT_MAX_MS } = {}): Pacer {
   const rests = createRests(times)
+  const alone = createOneAtATime()
 
   function tooMuch(accountId: string): ServiceError {
     const seconds = Math.max(1, Math.ceil(rests.left(accountId) / 1000))
@@ -118,6 +128,7 @@ export function createPacer({ times = PACE, atOnce = AT_ONCE_MAX, waitingMax = W
               if (isOver) throw new Error('the request was answered before its work had ended')
               return step(index)
             }),
+          alone: (piece) => alone.run(accountId, piece),
         }
         try {
           return await work(pace)

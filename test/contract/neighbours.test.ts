@@ -1,6 +1,10 @@
 /** Requests that are work for the control plane: while one account sends them, another one gets its answers. */
 import { beforeAll, describe, expect, it } from 'vitest'
-import { loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { openCluster } from '../../shared/kafka/cluster.ts'
+import { encodeBatch, stampProducer } from '../../shared/kafka/protocol/record-batch.ts'
+import { produceBatches } from '../../shared/kafka/wire/produce.ts'
+import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { listen } from '../harness/events.ts'
 import { createStream } from '../harness/pipelines.ts'
 import { limitFromNow } from '../harness/machine-speed.ts'
 
@@ -16,7 +20,7 @@ const WAIT_MAX_MS = 4000
 const BETWEEN_MS = 250
 
 /** The answer of `work`, during which the neighbour asks for its pipelines again and again. */
-async function besides<T>(work: () => Promise<T>): Promise<T> {
+async function besides<T>(work: () => Promise<T>, waitMaxMs = WAIT_MAX_MS): Promise<T> {
   let isDone = false
   const waits: number[] = []
   const asking = (async () => {
@@ -27,7 +31,7 @@ async function besides<T>(work: () => Promise<T>): Promise<T> {
       await new Promise((resolve) => setTimeout(resolve, BETWEEN_MS))
     }
   })()
-  const limit = limitFromNow(WAIT_MAX_MS)
+  const limit = limitFromNow(waitMaxMs)
   const answer = await work().finally(() => (isDone = true))
   await asking
   expect(Math.max(...waits)).toBeLessThan(limit())
@@ -101,5 +105,43 @@ describe('a neighbour does not wait for', () => {
     const pipeline = `{"source":{"stream":"${from}"},"steps":[{"module":"dps/cel","with":{"k":${k}}}],"sink":{"stream":"${to}"}}`
     const body = `{"manifest":{"dps":1,"set":"${set}","streams":${streams},"pipelines":{"p":${pipeline}}}}`
     expect((await besides(() => client.call('POST', '/v1/manifests/plan', body))).status).toBe(status)
+  })
+
+  it('twenty tails of, and forty looks at, a stream with megabytes of the smallest records in each partition', async () => {
+    const partitions = 64
+    const { id, topic } = await createStream(client, { a: 'string' }, { partitions })
+    const records = Array.from({ length: 100_000 }, (_, offsetDelta) => ({
+      offsetDelta,
+      timestampDelta: 0n,
+      key: null,
+      value: null,
+      headers: [],
+    }))
+    const batch = encodeBatch(records, BigInt(Date.now()), 0)
+    stampProducer(batch, -1n, -1, -1)
+    const cluster = openCluster({ brokers: service().brokers, clientId: 'smallest', now: () => Date.now() })
+    const connections = cluster.openConnections('smallest')
+    for (let partition = 0; partition < partitions; partition++)
+      await eventually('the partition takes a batch', async () => {
+        const { leaders } = (await cluster.describeTopic(topic))!
+        const topics = [{ topic, partitions: [{ partition, batch }] }]
+        return (await produceBatches(await connections.leader(leaders[partition]!), null, topics))[0]?.errorCode === 0
+      })
+    await connections.close()
+    await cluster.close()
+    const path = `/v1/streams/${id}`
+    const tails = await Promise.all(Array.from({ length: 20 }, () => listen(client, `${path}/tail?last=100`)))
+    type Shown = { records: { partition: number; offset: number }[] }
+    const look = () => client.call<Shown>('GET', `${path}/records?limit=1`)
+    const answers = await besides(() => Promise.all(Array.from({ length: 40 }, look)), 1000)
+    for (const tail of tails) tail.close()
+    // A slow machine has no time for all of them.
+    for (const { status } of answers) expect([200, 429, 503]).toContain(status)
+    const { body } = await eventually('the account has rested', async () => {
+      const answer = await look()
+      return answer.status === 200 && answer
+    })
+    expect(body.records).toMatchObject([{ offset: records.length - 1 }])
+    expect(tails.some(({ events }) => events.some(({ event }) => event === 'frame'))).toBe(true)
   })
 })

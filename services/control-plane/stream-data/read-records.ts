@@ -7,6 +7,7 @@ import {
   COMPRESSION_MASK,
   CONTROL,
   LOG_APPEND_TIME,
+  decodeRecord,
   decodeRecords,
   readBatchHeader,
   type BatchHeader,
@@ -15,6 +16,7 @@ import {
 import { readVarint, type Cursor } from '../../../shared/kafka/protocol/varint.ts'
 import { KafkaError } from '../../../shared/kafka/kafka-error.ts'
 import { fetchBatches } from '../../../shared/kafka/wire/fetch.ts'
+import type { Pace } from '../pacing.ts'
 
 /** A batch with visible records: not a control batch, not aborted, not empty. */
 export type CountedBatch = { header: BatchHeader; bytes: Buffer; nextOffset: bigint }
@@ -55,19 +57,66 @@ export async function fetchCounted(
   return { batches, nextOffset, bytes: fetched?.bytes?.length ?? 0 }
 }
 
-/** The records of a batch from `offset` on, with key, value and headers. */
-export function wholeRecordsOf(
-  { header, bytes }: CountedBatch,
-  offset: bigint,
-): { offset: bigint; timestamp: bigint; record: KafkaRecord }[] {
-  const section = inflate(header.attributes & COMPRESSION_MASK, bytes.subarray(BATCH_HEADER_BYTES))
-  return decodeRecords(section, header.recordCount)
-    .map((record) => ({
-      offset: header.baseOffset + BigInt(record.offsetDelta),
-      timestamp: (header.attributes & LOG_APPEND_TIME) !== 0 ? header.maxTimestamp : header.baseTimestamp + record.timestampDelta,
-      record,
-    }))
+/** A record with key, value and headers, which are views of its batch's section. */
+type WholeRecord = { offset: bigint; timestamp: bigint; record: KafkaRecord }
+
+const sectionOf = ({ header, bytes }: CountedBatch): Buffer =>
+  inflate(header.attributes & COMPRESSION_MASK, bytes.subarray(BATCH_HEADER_BYTES))
+
+const placed = (header: BatchHeader, record: KafkaRecord): WholeRecord => ({
+  offset: header.baseOffset + BigInt(record.offsetDelta),
+  timestamp: (header.attributes & LOG_APPEND_TIME) !== 0 ? header.maxTimestamp : header.baseTimestamp + record.timestampDelta,
+  record,
+})
+
+/** The records of a batch from `offset` on. */
+export const wholeRecordsOf = (batch: CountedBatch, offset: bigint): WholeRecord[] =>
+  decodeRecords(sectionOf(batch), batch.header.recordCount)
+    .map((record) => placed(batch.header, record))
     .filter((each) => each.offset >= offset)
+
+/** Which records of a batch: the first or the last `limit` of those from `offset` up to `until`, with this key. */
+export type Wanted = { offset: bigint; until: bigint | undefined; key: Buffer | undefined; limit: number; side: 'first' | 'last' }
+
+/** Those records of the batch, each as `keep` makes it. Only they are decoded; the others are passed over by their lengths. */
+export function wantedOf<T>(
+  batch: CountedBatch,
+  { offset, until, key, limit, side }: Wanted,
+  keep: (found: WholeRecord) => T,
+  pace: Pace,
+): Promise<T[]> {
+  const { header } = batch
+  const first = Number(offset - header.baseOffset)
+  const end = until === undefined ? Number.POSITIVE_INFINITY : Number(until - header.baseOffset)
+  return pace.alone(async () => {
+    let section = batch.bytes
+    await pace.turns(1, () => (section = sectionOf(batch)).length)
+    const cursor: Cursor = { at: 0 }
+    let places: number[] = []
+    await pace.turns(header.recordCount, () => {
+      const at = cursor.at
+      const { stop, delta } = readRecordHead(section, cursor)
+      if (delta >= end || (side === 'first' && places.length >= limit)) return false
+      if (delta >= first && (key === undefined || hasKey(section, cursor, key))) places.push(at)
+      if (places.length >= 2 * limit) places = places.slice(-limit)
+      cursor.at = stop
+      return stop - at
+    })
+    const found: T[] = []
+    places = places.slice(-limit)
+    await pace.turns(places.length, (index) => {
+      cursor.at = places[index]!
+      found.push(keep(placed(header, decodeRecord(section, cursor))))
+      return cursor.at - places[index]!
+    })
+    return found
+  })
+}
+
+/** Whether the key at the cursor is this one. */
+function hasKey(section: Buffer, cursor: Cursor, key: Buffer): boolean {
+  const length = readVarint(section, cursor)
+  return length === key.length && section.compare(key, 0, length, cursor.at, cursor.at + length) === 0
 }
 
 /** Reads a 64-bit varint (KIP-98) as a number; values beyond 2^53 lose their last digits. */

@@ -6,6 +6,8 @@ import type { Binaries } from '../definitions/chain-binaries.ts'
 import { parseDeadLetter } from '../dead-letters/projection.ts'
 import type { ShownBytes } from '../shown/bytes.ts'
 import type { Decode } from '../shown/records.ts'
+import type { Pace } from '../pacing.ts'
+import { sizeOf } from '../trace/source-records.ts'
 import { runTrace, showPlaced, showRecord, showStep, type Chain, type SourceRecord, type TraceDeps } from '../trace/trace.ts'
 import type { Traced } from '../workshop/jobs.ts'
 import type { Place } from './places.ts'
@@ -19,10 +21,15 @@ const FRAME_BYTES_MAX = 256 << 10
 export type Shown = Pick<TailFrame, 'records' | 'undecided'> & { left: number }
 
 /** The records of a topic as they are. */
-export function topicFrame(place: Place, records: SourceRecord[]): Shown {
+export async function topicFrame(place: Place, records: SourceRecord[], pace: Pace): Promise<Shown> {
   const room: ShownBytes = { left: FRAME_BYTES_MAX }
   const decode = place.codec && openValueDecoder(place.codec)
-  return { records: records.map((record) => shown(place, record, room, decode)), left: 0 }
+  const all: TailRecord[] = []
+  await pace.turns(records.length, (index) => {
+    all.push(shown(place, records[index]!, room, decode))
+    return sizeOf(records[index]!)
+  })
+  return { records: all, left: 0 }
 }
 
 /**

@@ -5,6 +5,7 @@ import type { TopicLayout } from '../../../shared/kafka/cluster.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { Deps } from '../deps.ts'
 import { toServiceError } from '../middleware/errors.ts'
+import { createPacer, UNPACED, type Pace } from '../pacing.ts'
 import { layoutOf } from '../layout-of.ts'
 import { ServiceError } from '../service-error.ts'
 import { getBinary } from '../store/smartmodules.ts'
@@ -19,6 +20,9 @@ const RECORDS_MAX = 50
 /** How often it is looked at whether the place is another one: a revision has another sink or other steps, a topic other leaders. */
 const REFRESH_MS = 3000
 
+/** For looks at records as they are: an account's may take a tenth of the time, and wait for each other rather than end. */
+export const createTailPacer = () => createPacer({ times: 10, waitMs: 60_000 })
+
 export type TailOptions = {
   accountId: string
   filter: PipelineDefinition['steps'][number] | undefined
@@ -28,7 +32,7 @@ export type TailOptions = {
 }
 
 export function tail(
-  deps: Pick<Deps, 'cluster' | 'sourceReader' | 'runTurns' | 'log'> & TraceDeps,
+  deps: Pick<Deps, 'cluster' | 'sourceReader' | 'runTurns' | 'tailPacer' | 'log'> & TraceDeps,
   { accountId, filter, last, place: find }: TailOptions,
 ): Events<(typeof tailStreamContract)['events']> {
   return async (listener) => {
@@ -54,9 +58,10 @@ export function tail(
 
     async function lookAt(
       isPaced: boolean,
+      pace: Pace,
       show: (found: NonNullable<Awaited<ReturnType<TopicReader['look']>>>['records']) => Promise<Shown>,
     ) {
-      const look = await reader!.look(layout!, RECORDS_MAX)
+      const look = await reader!.look(layout!, RECORDS_MAX, pace)
       if (!look) return undefined
       const { records, left, undecided } = await show(look.records)
       look.keep()
@@ -67,8 +72,14 @@ export function tail(
 
     async function next(): Promise<Frame | 'over' | undefined> {
       if (!(await refresh())) return 'over'
-      if (!filter && place!.steps.length === 0) return lookAt(false, async (records) => topicFrame(place!, records))
-      return deps.runTurns.take(accountId, () => lookAt(true, (records) => runFrame(deps, accountId, place!, filter, records, binaries)))
+      if (!filter && place!.steps.length === 0)
+        return deps.tailPacer.during(accountId, async (pace) =>
+          // It may have waited for longer than its client.
+          listener.signal.aborted ? 'over' : lookAt(false, pace, (records) => topicFrame(place!, records, pace)),
+        )
+      return deps.runTurns.take(accountId, () =>
+        lookAt(true, UNPACED, (records) => runFrame(deps, accountId, place!, filter, records, binaries)),
+      )
     }
 
     await sendFrames(listener, next, (error) => {

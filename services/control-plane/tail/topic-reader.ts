@@ -4,6 +4,7 @@
  */
 import type { Cluster, TopicLayout } from '../../../shared/kafka/cluster.ts'
 import { decodeCursor, encodeCursor } from '../stream-data/cursor.ts'
+import { UNPACED, type Pace } from '../pacing.ts'
 import { fitting, type SourceReader } from '../trace/source-records.ts'
 import type { SourceRecord } from '../trace/trace.ts'
 
@@ -15,7 +16,7 @@ export type Look = { records: SourceRecord[]; dropped: number; id: string; keep(
 
 export type TopicReader = {
   /** Up to about `limit` records of the topic as its layout is now. Undefined where nothing is new. */
-  look(layout: TopicLayout, limit: number): Promise<Look | undefined>
+  look(layout: TopicLayout, limit: number, pace?: Pace): Promise<Look | undefined>
 }
 
 /** Partitions that one look reads; the others have their turn at the next looks. */
@@ -52,9 +53,9 @@ export async function openTopicReader(
   let turn = 0
 
   /** The records from `position` up to `end`, or the last `share` offsets of them. */
-  async function read(layout: TopicLayout, partition: number, position: bigint, end: bigint, share: bigint, bytesMax: number) {
+  async function read(layout: TopicLayout, partition: number, position: bigint, end: bigint, share: bigint, bytesMax: number, pace: Pace) {
     const begin = end - position > share ? end - share : position
-    const found = await sourceReader.from(layout, partition, begin, Number(share))
+    const found = await sourceReader.from(layout, partition, begin, Number(share), pace)
     const whole = found.records.filter(({ offset }) => offset < end)
     const kept = fitting(whole, bytesMax, 'last')
     const reached = whole.at(-1)?.offset
@@ -63,7 +64,7 @@ export async function openTopicReader(
   }
 
   return {
-    async look(layout, limit) {
+    async look(layout, limit, pace = UNPACED) {
       const partitions = partitionsOf(layout)
       // Partitions that the topic did not have before are new as a whole.
       while (positions.length < partitions.length) positions.push(0n)
@@ -84,7 +85,7 @@ export async function openTopicReader(
         chosen.map((partition) => {
           const { start, end } = bounds.get(partition)!
           const position = larger(positions[partition]!, start)
-          return read(layout, partition, position, end, share + (asked.has(partition) ? back : 0n), BYTES_MAX / chosen.length)
+          return read(layout, partition, position, end, share + (asked.has(partition) ? back : 0n), BYTES_MAX / chosen.length, pace)
         }),
       )
       const next = positions.slice()

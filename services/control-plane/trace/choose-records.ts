@@ -5,6 +5,7 @@ import { resolvePlace } from '../definitions/stream-places.ts'
 import { createOneAtATime } from '../one-at-a-time.ts'
 import { invalidRequest, ServiceError } from '../service-error.ts'
 import type { Deps } from '../deps.ts'
+import { UNPACED, type Pace } from '../pacing.ts'
 import { fitting, type Span } from './source-records.ts'
 import type { SourceRecord } from './trace.ts'
 
@@ -85,6 +86,7 @@ export async function chooseRecords(
   from: From,
   limit: number,
   stepCount: number,
+  pace: Pace = UNPACED,
 ): Promise<{ records: SourceRecord[]; isCut: boolean; spans: Spans }> {
   const before = 'before' in from ? from.before : undefined
   const start = await startsOf(cluster, layout, partitions, from)
@@ -97,7 +99,9 @@ export async function chooseRecords(
     const some = partitions.slice(next, next + READ_AT_ONCE)
     const read = await Promise.all(
       some.map((each) =>
-        start ? sourceReader.from(layout, each, start.get(each) ?? 0n, limit) : sourceReader.newest(layout, each, limit, before?.[each]),
+        start
+          ? sourceReader.from(layout, each, start.get(each) ?? 0n, limit, pace)
+          : sourceReader.newest(layout, each, limit, before?.[each], pace),
       ),
     )
     some.forEach((partition, at) => spans.push({ partition, low: read[at]!.low, high: read[at]!.high, found: read[at]!.records.length }))
@@ -135,6 +139,7 @@ export async function findByKey(
   layout: TopicLayout,
   accountId: string,
   { key, partitions, place, limit }: { key: Buffer; partitions: number[]; place: StreamPlace; limit: number },
+  pace: Pace,
 ): Promise<{ records: SourceRecord[]; isCut: boolean; isWhole: boolean }> {
   if (searches.isBusy(accountId))
     throw new ServiceError('rate_limit_exceeded', 'the account has another search for a key under way', {
@@ -148,7 +153,7 @@ export async function findByKey(
     // A partition at a time: where the search ends early, the first ones were looked at whole.
     for (const partition of partitions) {
       const search = { key, start: start && (start.get(partition) ?? 0n), limit, isSpent }
-      const found = await sourceReader.withKey(layout, partition, search)
+      const found = await sourceReader.withKey(layout, partition, search, pace)
       const ordered = inOrder([...records, ...found.records])
       const wanted = start ? ordered.slice(0, limit) : ordered.slice(-limit)
       records = fitting(wanted, BYTES_MAX, start ? 'first' : 'last')

@@ -1,6 +1,7 @@
 /** Reads records of a source topic, by raw fetches at read-committed, without a consumer group. */
 import type { Cluster, TopicLayout } from '../../../shared/kafka/cluster.ts'
-import { fetchCounted, wholeRecordsOf } from '../stream-data/read-records.ts'
+import { UNPACED, type Pace } from '../pacing.ts'
+import { fetchCounted, wantedOf } from '../stream-data/read-records.ts'
 import type { SourceRecord } from './trace.ts'
 
 const FETCH_BYTES = 1 << 20
@@ -19,18 +20,19 @@ export type ReadRecords = { records: SourceRecord[]; isCut: boolean }
 /** Every record of the partition from `low` up to `high` was read. */
 export type Span = { low: bigint; high: bigint }
 
+/** `pace`: of the request that reads; without one it reads in turns that no account is told of. */
 export type SourceReader = {
   /** The record at exactly this offset; undefined if there is none (a marker, an aborted or compacted record, outside of the topic). */
-  at(layout: TopicLayout, partition: number, offset: bigint): Promise<SourceRecord | undefined>
+  at(layout: TopicLayout, partition: number, offset: bigint, pace?: Pace): Promise<SourceRecord | undefined>
   /** Up to `limit` records of a partition from an offset on, as many as fit. */
-  from(layout: TopicLayout, partition: number, offset: bigint, limit: number): Promise<ReadRecords & Span>
+  from(layout: TopicLayout, partition: number, offset: bigint, limit: number, pace?: Pace): Promise<ReadRecords & Span>
   /** The newest `limit` records of a partition, or of those before an offset, as many as fit. */
-  newest(layout: TopicLayout, partition: number, limit: number, before?: bigint): Promise<ReadRecords & Span>
+  newest(layout: TopicLayout, partition: number, limit: number, before?: bigint, pace?: Pace): Promise<ReadRecords & Span>
   /**
    * Up to `limit` records with this key: the first from `start` on, or without it the newest. `isWhole` is false where `isSpent` ended the
    * search before as many were found.
    */
-  withKey(layout: TopicLayout, partition: number, search: KeySearch): Promise<ReadRecords & { isWhole: boolean }>
+  withKey(layout: TopicLayout, partition: number, search: KeySearch, pace?: Pace): Promise<ReadRecords & { isWhole: boolean }>
   close(): Promise<void>
 }
 
@@ -71,22 +73,20 @@ export function openSourceReader(cluster: Cluster): SourceReader {
     [offset, until]: readonly [bigint, bigint | undefined],
     limit: number,
     side: 'first' | 'last',
+    pace: Pace,
     key?: Buffer,
     isSpent = () => false,
   ): Promise<ReadRecords & { end: bigint }> {
     let records: SourceRecord[] = []
     let isCut = false
-    const isWanted = ({ offset: at, record }: Omit<SourceRecord, 'partition'>): boolean =>
-      (until === undefined || at < until) && (key === undefined || (record.key !== null && key.equals(record.key)))
     let position = offset
     while ((until === undefined || position < until) && !isSpent()) {
       const { batches, nextOffset } = await fetchCounted(connections, layout, partition, position, FETCH_BYTES)
       for (const batch of batches) {
-        const found = wholeRecordsOf(batch, position)
-          .filter(isWanted)
-          .map((each) => ({ ...each, partition }))
-        const some = side === 'first' ? found.slice(0, limit - records.length) : found.slice(-limit)
-        const kept = [...records, ...some.map(detached)].slice(side === 'first' ? 0 : -limit)
+        if (isSpent()) return { records, isCut, end: batch.header.baseOffset }
+        const wanted = { offset: position, until, key, limit: side === 'first' ? limit - records.length : limit, side }
+        const found = await wantedOf(batch, wanted, (each) => detached({ ...each, partition }), pace)
+        const kept = [...records, ...found].slice(side === 'first' ? 0 : -limit)
         records = fitting(kept, KEPT_BYTES_MAX, side)
         isCut ||= records.length < kept.length
         if (side === 'first' && (isCut || records.length >= limit)) return { records, isCut, end: (records.at(-1)?.offset ?? -1n) + 1n }
@@ -100,45 +100,49 @@ export function openSourceReader(cluster: Cluster): SourceReader {
   const boundsOf = async (layout: TopicLayout, partition: number) => (await cluster.bounds(layout, [partition])).get(partition)!
 
   return {
-    async at(layout, partition, offset) {
+    async at(layout, partition, offset, pace = UNPACED) {
       const { start, end } = await boundsOf(layout, partition)
       if (offset < start || offset >= end) return undefined
-      const [found] = (await read(layout, partition, [offset, undefined], 1, 'first')).records
+      const [found] = (await read(layout, partition, [offset, undefined], 1, 'first', pace)).records
       return found?.offset === offset ? found : undefined
     },
-    async from(layout, partition, offset, limit) {
-      const { end, ...found } = await read(layout, partition, [offset, undefined], limit, 'first')
+    async from(layout, partition, offset, limit, pace = UNPACED) {
+      const { end, ...found } = await read(layout, partition, [offset, undefined], limit, 'first', pace)
       return { ...found, low: offset, high: end }
     },
-    async newest(layout, partition, limit, before) {
+    async newest(layout, partition, limit, before, pace = UNPACED) {
       const { start: first, end: latest } = await boundsOf(layout, partition)
       const end = before === undefined || before > latest ? latest : before
       if (end <= first) return { records: [], isCut: false, low: end, high: end }
       // Markers and aborted records take offsets too: look further back until enough are found.
       for (let back = BigInt(limit) * 2n; ; back *= 4n) {
         const start = end - back > first ? end - back : first
-        const { records, isCut } = await read(layout, partition, [start, end], limit, 'last')
+        const { records, isCut } = await read(layout, partition, [start, end], limit, 'last', pace)
         const isFull = records.length >= limit || isCut
         if (isFull || start === first || back > BACK_MAX)
           return { records, isCut, low: (isFull ? records[0]?.offset : undefined) ?? start, high: end }
       }
     },
-    async withKey(layout, partition, { key, start, limit, isSpent }) {
+    async withKey(layout, partition, { key, start, limit, isSpent }, pace = UNPACED) {
       if (start !== undefined) {
-        const { end: _end, ...found } = await read(layout, partition, [start, undefined], limit, 'first', key, isSpent)
+        const { end: _end, ...found } = await read(layout, partition, [start, undefined], limit, 'first', pace, key, isSpent)
         return { ...found, isWhole: found.records.length >= limit || found.isCut || !isSpent() }
       }
       const { start: first, end } = await boundsOf(layout, partition)
       let [records, isCut, until]: [SourceRecord[], boolean, bigint] = [[], false, end]
+      let isEnded = false
       while (until > first && records.length < limit && !isCut && !isSpent()) {
         const from = until - SEARCH_WINDOW > first ? until - SEARCH_WINDOW : first
-        const found = await read(layout, partition, [from, until], limit - records.length, 'last', key)
+        const found = await read(layout, partition, [from, until], limit - records.length, 'last', pace, key, isSpent)
         const kept = fitting([...found.records, ...records], KEPT_BYTES_MAX, 'last')
         isCut = found.isCut || kept.length < found.records.length + records.length
         records = kept
+        // What a search that ended in between has not looked at is in this window.
+        isEnded = found.end < until && isSpent()
+        if (isEnded) break
         until = from
       }
-      return { records, isCut, isWhole: until === first || records.length >= limit || isCut }
+      return { records, isCut, isWhole: !isEnded && (until === first || records.length >= limit || isCut) }
     },
     close: () => connections.close(),
   }

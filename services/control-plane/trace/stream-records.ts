@@ -3,6 +3,7 @@ import type { StreamPlace } from '../../../shared/api/pipelines.ts'
 import { streamCodecOf } from '../definitions/resolve-endpoint.ts'
 import type { TopicLayout } from '../../../shared/kafka/cluster.ts'
 import type { Caller, Deps } from '../deps.ts'
+import type { Pace } from '../pacing.ts'
 import { layoutOf } from '../layout-of.ts'
 import { invalidRequest } from '../service-error.ts'
 import { findStream, type StreamRow } from '../store/streams.ts'
@@ -18,7 +19,7 @@ type Asked = { partition?: number | undefined; limit: number } & (
 
 /** The records that are asked for, and how their values are decoded. Throws 400 for a stream or partition that does not exist. */
 export async function streamRecords(
-  deps: Pick<Deps, 'cluster' | 'db' | 'sourceReader'>,
+  deps: Pick<Deps, 'cluster' | 'db' | 'sourceReader' | 'readPacer'>,
   { accountId }: Caller,
   { from, partition, limit }: { from: StreamPlace; partition?: number | undefined; limit: number },
   streamId: string,
@@ -26,7 +27,8 @@ export async function streamRecords(
 ) {
   const stream = await findStream(deps.db, accountId, streamId)
   if (stream?.status !== 'active') throw invalidRequest([{ path: '/stream_id', message: 'is not the id of an active stream' }])
-  return recordsOf(deps, stream, { from: { place: from }, partition, limit }, steps)
+  const asked = { from: { place: from }, partition, limit }
+  return deps.readPacer.during(accountId, (pace) => recordsOf(deps, stream, asked, steps, pace))
 }
 
 /** By the topic's partitions as they are now: those that it has got since have nothing before the edge, and all behind it. */
@@ -41,16 +43,22 @@ function fromOf(asked: Asked['from'], { id }: StreamRow, { leaders }: TopicLayou
  * Records of the stream, and how their values are decoded. `isWhole` is false where a search for a key was ended early. Throws 400 for a
  * partition that it does not have, and for a cursor of another stream.
  */
-export async function recordsOf(deps: Pick<Deps, 'cluster' | 'db' | 'sourceReader'>, stream: StreamRow, asked: Asked, steps: number) {
+export async function recordsOf(
+  deps: Pick<Deps, 'cluster' | 'db' | 'sourceReader'>,
+  stream: StreamRow,
+  asked: Asked,
+  steps: number,
+  pace: Pace,
+) {
   const { partition, limit } = asked
   const layout = await layoutOf(deps.cluster, stream.topic, 'the stream’s topic', partition)
   const from = fromOf(asked.from, stream, layout)
   const partitions = partitionsAsked(layout, from, partition, 'stream')
   const chosen = asked.key
     ? {
-        ...(await findByKey(deps, layout, stream.account_id, { key: asked.key, partitions, place: asked.from.place, limit })),
+        ...(await findByKey(deps, layout, stream.account_id, { key: asked.key, partitions, place: asked.from.place, limit }, pace)),
         spans: undefined,
       }
-    : { ...(await chooseRecords(deps, layout, partitions, from, limit, steps)), isWhole: true }
+    : { ...(await chooseRecords(deps, layout, partitions, from, limit, steps, pace)), isWhole: true }
   return { ...chosen, layout, codec: await streamCodecOf(deps.db, stream) }
 }

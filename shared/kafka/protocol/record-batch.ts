@@ -124,26 +124,27 @@ function readBytes(section: Buffer, cursor: Cursor): Buffer | null {
   return bytes
 }
 
+/** The record at the cursor in an uncompressed section; the cursor moves past it. Throws RangeError on malformed bytes. */
+export function decodeRecord(section: Buffer, cursor: Cursor): KafkaRecord {
+  const length = readVarint(section, cursor)
+  const end = cursor.at + length
+  if (length < 1 || end > section.length) throw new RangeError('a record is longer than its section')
+  cursor.at++
+  const timestampDelta = readVarlong(section, cursor)
+  const offsetDelta = readVarint(section, cursor)
+  const key = readBytes(section, cursor)
+  const value = readBytes(section, cursor)
+  const headerCount = readVarint(section, cursor)
+  const headers: KafkaRecord['headers'] = []
+  for (let h = 0; h < headerCount; h++) headers.push([readBytes(section, cursor)?.toString('utf8') ?? '', readBytes(section, cursor)])
+  if (cursor.at !== end) throw new RangeError('a record does not fill its length')
+  return { offsetDelta, timestampDelta, key, value, headers }
+}
+
 /** The first `count` records of an uncompressed section. Throws RangeError on malformed bytes. */
 export function decodeRecords(section: Buffer, count: number): KafkaRecord[] {
   const cursor: Cursor = { at: 0 }
-  const records: KafkaRecord[] = []
-  for (let i = 0; i < count; i++) {
-    const length = readVarint(section, cursor)
-    const end = cursor.at + length
-    if (length < 1 || end > section.length) throw new RangeError('a record is longer than its section')
-    cursor.at++
-    const timestampDelta = readVarlong(section, cursor)
-    const offsetDelta = readVarint(section, cursor)
-    const key = readBytes(section, cursor)
-    const value = readBytes(section, cursor)
-    const headerCount = readVarint(section, cursor)
-    const headers: KafkaRecord['headers'] = []
-    for (let h = 0; h < headerCount; h++) headers.push([readBytes(section, cursor)?.toString('utf8') ?? '', readBytes(section, cursor)])
-    if (cursor.at !== end) throw new RangeError('a record does not fill its length')
-    records.push({ offsetDelta, timestampDelta, key, value, headers })
-  }
-  return records
+  return Array.from({ length: count }, () => decodeRecord(section, cursor))
 }
 
 /** How many bytes `writeBytes` writes. */

@@ -31,7 +31,7 @@ export const explain = operation(explainContract, async (deps, caller, { params,
   if (query.partition >= layout.leaders.length)
     throw invalidRequest([{ path: '/query/partition', message: `must be below ${layout.leaders.length}, the source’s partition count` }])
   const offset = BigInt(query.offset)
-  const record = await deps.sourceReader.at(layout, query.partition, offset)
+  const record = await deps.readPacer.during(caller.accountId, (pace) => deps.sourceReader.at(layout, query.partition, offset, pace))
   if (!record) throw notFound('a record at this offset')
   const committed = await deps.cluster.committedOffsets(definition.group_id, definition.source.topic, [query.partition])
   await deps.catchUpLedger()
@@ -83,7 +83,9 @@ export const preview = operation(previewContract, async (deps, caller, { params,
           await assertChainStarts(deps, pipeline, resolved, details)
           return resolved.map((step) => step.definition)
         })()
-  const { records, isCut } = await chooseRecords(deps, layout, partitions, { place: from }, limit, steps.length)
+  const { records, isCut } = await deps.readPacer.during(caller.accountId, (pace) =>
+    chooseRecords(deps, layout, partitions, { place: from }, limit, steps.length, pace),
+  )
   const traces = await traceThrough(deps, { ...pipeline.definition, steps }, records)
   return {
     status: 200,

@@ -65,12 +65,12 @@ export const getStreamRecords = operation(getStreamRecordsContract, async (deps,
   const asked = edge
     ? { from: edge, limit, partition }
     : { from: { place }, limit, partition, key: key === undefined ? undefined : Buffer.from(key) }
-  const read = async () => {
-    const found = await recordsOf(deps, stream, asked, 0)
+  const read = async (pace: Pace) => {
+    const found = await recordsOf(deps, stream, asked, 0, pace)
     return { ...found, edges: found.spans ? await edgesAround(deps.cluster, found.layout, stream.id, found.spans) : {} }
   }
   const answer = async (pace: Pace) => {
-    const { records, codec, isCut, isWhole, edges } = await read()
+    const { records, codec, isCut, isWhole, edges } = await read(pace)
     const around = { ...edges, ...(isCut ? { truncated: true as const } : {}), ...(isWhole ? {} : { incomplete: true as const }) }
     return printed(records, codec && openValueDecoder(codec), around, pace)
   }
