@@ -30,13 +30,13 @@ import { openSseClients } from './sse/sse-clients.ts'
 import { createBodyRoom } from './ingest/body-room.ts'
 import { createBodyReads, createPushables, ingest, type FindPushable } from './ingest/ingest.ts'
 import { createAudit, isAudited, type SignInAudit } from './middleware/audit.ts'
-import { createAuthenticate } from './middleware/authenticate.ts'
+import { createAuthenticate, type Authenticate } from './middleware/authenticate.ts'
 import { createClientAddress } from './middleware/client-address.ts'
 import { endRefused } from './middleware/end-refused.ts'
 import { errors } from './middleware/errors.ts'
 import { createFewAtOnce } from './middleware/few-at-once.ts'
 import { withIdempotency } from './middleware/idempotency.ts'
-import { createRateLimit } from './middleware/rate-limit.ts'
+import { createRateLimit, type RateLimit } from './middleware/rate-limit.ts'
 import { createBodyReader, readBody, textFor } from './read-body.ts'
 import { requestId } from './middleware/request-id.ts'
 import { securityHeaders } from './middleware/security-headers.ts'
@@ -70,10 +70,11 @@ export type AppOptions = {
 /** `close` sends clients of event streams away. */
 export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app: Koa; close(): Promise<void> } {
   const app = new Koa({ proxy: false })
-  const authenticate = createAuthenticate(deps.db, deps.credentials, options.now)
   const clientAddress = createClientAddress(options.trustedProxies)
   const addressOf = (ctx: Context): string => clientAddress(ctx.req)
   const limits = createRateLimit(redis, options.prefix, options.tokenRequestsPerMinute, addressOf)
+  const authenticate = createAuthenticate(deps.db, deps.credentials, options.now, limits.assertFewUnproven)
+  const counted = countUnproven(authenticate, limits)
   /** Failed authentications are counted per credential and client address. */
   const guardedFor =
     (ctx: Context) =>
@@ -115,7 +116,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
 
   function register(target: Router, prefix: string, { contract, handle }: Operation): void {
     const respond = async (ctx: Context): Promise<void> => {
-      const caller = { ...(await authenticate(ctx)), ifMatch: ctx.get('If-Match') || undefined }
+      const caller = { ...(await counted(ctx)), ifMatch: ctx.get('If-Match') || undefined }
       await limits.account(ctx, caller)
       const gate = contract.isLarge ? large : contract.isBulky ? bulky : undefined
       await (gate ? gate.during(caller.accountId, () => answer(ctx, caller)) : answer(ctx, caller))
@@ -177,7 +178,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
   app.use(async (ctx) => {
     // Requests with a valid token count towards the rate limit here too.
     const caller = await authenticate(ctx).catch(() => undefined)
-    if (caller) await limits.account(ctx, caller)
+    await (caller ? limits.account(ctx, caller) : limits.unproven(ctx))
     const allowed = router.stack.filter((layer) => layer.match(ctx.path)).flatMap((layer) => layer.methods)
     if (allowed.length === 0) throw notFound('the path')
     throw new ServiceError('invalid_request', `${ctx.method} is not allowed for this path`, {
@@ -187,6 +188,18 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
   })
   return { app, close: listeners.close }
 }
+
+/** Counts requests that prove nothing. */
+const countUnproven =
+  (authenticate: Authenticate, { unproven }: Pick<RateLimit, 'unproven'>): Authenticate =>
+  async (ctx) => {
+    try {
+      return await authenticate(ctx)
+    } catch (error) {
+      if (error instanceof ServiceError && error.status === ERROR_CODES.invalid_credentials.status) await unproven(ctx)
+      throw error
+    }
+  }
 
 type PublicOptions = {
   limits: ReturnType<typeof createRateLimit>

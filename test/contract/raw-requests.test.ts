@@ -70,6 +70,22 @@ describe('a malformed request', () => {
   })
 })
 
+describe('requests behind one another', () => {
+  it.each([
+    ['behind an event stream', () => ['/v1/events', '/v1/pipelines'], 'text/event-stream'],
+    ['for what is not there', () => ['/a', '/a'], 'HTTP/1.1 404'],
+  ])('in thousands end their connection: %s', async (_, paths, answer) => {
+    const [first, behind] = paths().map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${client.token}\r\n\r\n`)
+    const { socket, read } = await open()
+    const isClosed = new Promise((resolve) => socket.once('close', resolve))
+    socket.write(first!)
+    await read(new RegExp(answer))
+    socket.write(behind!.repeat(2000))
+    await isClosed
+    expect((await client.call('GET', '/v1/overview')).status).toBe(200)
+  })
+})
+
 describe('bodies that are never sent to their end', () => {
   it('are received a few at once of an account, and others notice nothing', async () => {
     const { client: sender } = await openAccount('enterprise')

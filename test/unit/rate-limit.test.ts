@@ -49,3 +49,13 @@ it('those that succeed, or fail for another reason, count for nothing', async ()
   expect(await statusesOf('right', [...many(14, wrong), ...many(40, right), ...many(15, wrong)])).toEqual({ 200: 40, 401: 29 })
   expect(await statusesOf('right', [right])).toEqual({ 200: 1 })
 })
+
+it('an address may prove nothing twelve hundred times a minute', async () => {
+  const from = (address: string) => createRateLimit(redis, 'test', 100, () => address)
+  const [some, other] = [from('192.0.2.2'), from('192.0.2.3')]
+  const ctx = {} as unknown as Parameters<RateLimit['unproven']>[0]
+  for (let count = 0; count < 1200; count++) await some.unproven(ctx)
+  await expect(some.unproven(ctx)).rejects.toMatchObject({ status: 429 })
+  await expect(some.assertFewUnproven(ctx)).rejects.toMatchObject({ status: 429 })
+  await other.assertFewUnproven(ctx)
+})

@@ -28,7 +28,7 @@ describe('a connection', () => {
       void inOrder(ctx as unknown as Parameters<typeof inOrder>[0], async () => {
         begun.push(path)
         await new Promise((resolve) => setTimeout(resolve, path === '/slow' ? 50 : 1))
-        ctx.status = path === '/refused' ? 429 : 200
+        ctx.status = path === '/refused' ? 429 : path === '/unknown' ? 404 : 200
       }).then(() => res.writeHead(ctx.status).end(path))
     }
     const none = { trustedProxies: [], connectionsPerAddress: 100, log: { warn: () => {} } }
@@ -54,6 +54,13 @@ describe('a connection', () => {
     const { statuses, isClosedBefore } = await answers(Array.from({ length: 30 }, () => '/refused'))
     expect([statuses.length, isClosedBefore]).toEqual([MAX, true])
     expect(begun).toHaveLength(MAX)
+  })
+
+  it('ends with the last of several times as many other refusals, which do not set back the count', async () => {
+    const unknown = await answers(Array.from({ length: 30 }, () => '/unknown'))
+    expect([unknown.statuses.length, unknown.isClosedBefore]).toEqual([4 * MAX, true])
+    const mixed = await answers(Array.from({ length: 30 }, (_, index) => (index % 2 === 0 ? '/refused' : '/unknown')))
+    expect([mixed.statuses.length, mixed.isClosedBefore]).toEqual([8, true])
   })
 
   it('goes on where other answers are between them, in order', async () => {

@@ -9,9 +9,12 @@ import { findSession, type ActiveSession } from '../store/members.ts'
 import { assertOwnPage, sessionToken } from '../sessions.ts'
 import { invalidCredentials, type Credentials } from '../credentials.ts'
 import type { Caller } from '../deps.ts'
+import { openKept } from '../kept.ts'
 import { createMomentCache } from '../moment-cache.ts'
 import { ServiceError } from '../service-error.ts'
 
+/** Sessions that are remembered to have been found. */
+const PROVEN_MAX = 10_000
 const BEARER = /^Bearer ([\w-]+\.[\w-]+\.[\w-]*)$/i
 
 export type Authenticate = (ctx: Context) => Promise<Caller>
@@ -21,14 +24,25 @@ export function assertActive({ suspended_for }: Pick<ActiveKey, 'suspended_for'>
   if (suspended_for !== null) throw new ServiceError('account_suspended', `the account is suspended: ${suspended_for}`)
 }
 
-export function createAuthenticate(db: Database, credentials: Credentials, now: () => number): Authenticate {
+/** `admitUnproven` may refuse to look for a session that a cookie names: anyone can make up one. */
+export function createAuthenticate(
+  db: Database,
+  credentials: Credentials,
+  now: () => number,
+  admitUnproven: (ctx: Context) => Promise<void>,
+): Authenticate {
   const keys = createMomentCache((id) => findActiveKey(db, id), now)
   const sessions = createMomentCache((hash) => findSession(db, Buffer.from(hash, 'hex')), now)
+  const proven = openKept<string, true>(PROVEN_MAX)
 
   async function withSession(ctx: Context, token: string): Promise<Caller> {
     const tokenHash = credentials.hashOf(token)
-    const session: ActiveSession | undefined = await sessions.get(tokenHash.toString('hex'))
-    if (!session) throw invalidCredentials('the session has ended')
+    const key = tokenHash.toString('hex')
+    // Others at the address must not end the work of members who have proven who they are.
+    if (!proven.get(key)) await admitUnproven(ctx)
+    const session: ActiveSession | undefined = await sessions.get(key)
+    if (session) proven.set(key, true)
+    else throw invalidCredentials('the session has ended')
     assertOwnPage(ctx)
     assertActive(session)
     const { id, account_id: accountId, account_type: accountType, role } = session

@@ -30,6 +30,10 @@ export type RateLimit = {
    * Runs `work` and counts its failed authentication for the key and the client's address; after too many, throws 429 without running it.
    */
   guarded<T>(kind: GuardedKind, key: string, work: () => Promise<T>): Promise<T>
+  /** Counts a request without a valid token or session, by the client's address. Throws 429 after too many. */
+  unproven(ctx: Context): Promise<void>
+  /** Throws 429 where there were too many of these. */
+  assertFewUnproven(ctx: Context): Promise<void>
   /** Throws 429 where there were too many failures, without counting an attempt. */
   assertFewFailed(kind: GuardedKind, key: string): Promise<void>
 }
@@ -48,6 +52,8 @@ type GuardedKind = keyof typeof FAILURES
 const SESSION_REQUESTS_PER_MINUTE = 1200
 /** For the console's pages, `/openapi.json`, `/manifest.schema.json`, `/sign-in-methods`, and addresses that the documentation lacks. */
 const PAGES_PER_MINUTE = 120
+/** Many clients may share an address, each with a token that has just expired. */
+const UNPROVEN_PER_MINUTE = 1200
 
 /** `addressOf` tells a request's address. */
 export function createRateLimit(
@@ -74,6 +80,9 @@ export function createRateLimit(
   // No limit here: the count is compared with the account's quota below.
   const pushes = limiter('pushed', Number.MAX_SAFE_INTEGER, PUSH_WINDOW_SECONDS)
   const failures = { secret: limiter('failed-secret', FAILURES.secret), signature: limiter('failed-signature', FAILURES.signature) }
+
+  // In memory: what is protected is this process, and asking Redis would cost more than the refusal itself.
+  const unproven = new RateLimiterMemory({ keyPrefix: 'unproven', points: UNPROVEN_PER_MINUTE, duration: WINDOW_SECONDS })
 
   async function consume(ctx: Context, by: RateLimiterRedis, key: string): Promise<void> {
     let result: RateLimiterRes
@@ -146,7 +155,17 @@ export function createRateLimit(
     if (known && known.consumedPoints >= FAILURES[kind]) throw tooManyFailed(known)
   }
 
+  async function assertFewUnproven(ctx: Context): Promise<void> {
+    const known = await unproven.get(addressOf(ctx))
+    if (known && known.consumedPoints >= UNPROVEN_PER_MINUTE) throw tooManyFailed(known)
+  }
+
   return {
+    async unproven(ctx) {
+      await assertFewUnproven(ctx)
+      await unproven.consume(addressOf(ctx))
+    },
+    assertFewUnproven,
     account: (ctx, caller) =>
       caller.session ? consume(ctx, sessions, caller.accountId) : consume(ctx, byType[caller.accountType], caller.accountId),
     token: (ctx) => consume(ctx, tokens, addressOf(ctx)),
