@@ -5,23 +5,26 @@
 import { createBlockBuilder, REFUSED, SPAN, type RecordBlock } from './record-block.ts'
 import { partitionOfKey } from '../kafka/protocol/murmur2.ts'
 import { BATCH_HEADER_BYTES, writeBatchHeader } from '../kafka/protocol/record-batch.ts'
-import { varintSize, writeVarint } from '../kafka/protocol/varint.ts'
+import { varintSize, varlongSizeOf, writeVarint, writeVarlongOf } from '../kafka/protocol/varint.ts'
 
 const BATCH_BYTES = 1_000_000
 /** Most bytes of a record beside its contents: length, attributes, two deltas, two lengths and the header count. */
 const RECORD_OVERHEAD = 5 + 1 + 1 + 5 + 5 + 5 + 1
+/** What the timestamp's delta may take besides, where records have times of their own. */
+const TIME_OVERHEAD = 9
 
 /** A batch for one partition: the first `length` bytes of `bytes`. */
 export type BlockBatch = { partition: number; bytes: ArrayBuffer; length: number; records: number }
 
 /**
- * `keyless`: partition of records without a key. `nowMs`: time of every record. `prefix`: bytes before every value that is neither null nor
- * refused. `bytesMax`: limit in bytes of a batch with more than one record.
+ * `keyless`: partition of records without a key. `times`: each record's time in milliseconds; without it, all have `nowMs`. `prefix`: bytes
+ * before every value that is neither null nor refused. `bytesMax`: limit in bytes of a batch with more than one record.
  */
 export type BatchOptions = {
   partitions: number
   keyless: number
   nowMs: number
+  times?: Float64Array
   attributes: number
   prefix: Buffer
   bytesMax?: number
@@ -29,16 +32,17 @@ export type BatchOptions = {
 
 const NO_FRAME = Buffer.alloc(0)
 
-type Open = { bytes: Buffer; at: number; records: number }
+type Open = { bytes: Buffer; at: number; records: number; baseMs: number; latestMs: number }
 
 /** Returns the block's records as batches, one or more per partition. A record with a key goes to the key's partition. */
 export function batchesOf(
   block: RecordBlock,
-  { partitions, keyless, nowMs, attributes, prefix, bytesMax = BATCH_BYTES }: BatchOptions,
+  { partitions, keyless, nowMs, times, attributes, prefix, bytesMax = BATCH_BYTES }: BatchOptions,
 ): BlockBatch[] {
   const batches: BlockBatch[] = []
   const open: (Open | undefined)[] = Array.from({ length: partitions }, () => undefined)
   const { bytes, spans } = block
+  const overhead = RECORD_OVERHEAD + (times ? TIME_OVERHEAD : 0)
 
   /** Most bytes that a batch of all records from this one on would take. Their bytes are contiguous in the block. */
   function roomFor(record: number): number {
@@ -47,7 +51,7 @@ export function batchesOf(
       const start = spans[record * SPAN + part]!
       if (start >= 0 && start < from) from = start
     }
-    return BATCH_HEADER_BYTES + bytes.length - from + (block.count - record) * (RECORD_OVERHEAD + prefix.length)
+    return BATCH_HEADER_BYTES + bytes.length - from + (block.count - record) * (overhead + prefix.length)
   }
 
   function seal(partition: number): void {
@@ -55,8 +59,8 @@ export function batchesOf(
     if (!batch) return
     open[partition] = undefined
     const whole = batch.bytes.subarray(0, batch.at)
-    const time = BigInt(nowMs)
-    writeBatchHeader(whole, { attributes, recordCount: batch.records, baseTimestamp: time, maxTimestamp: time })
+    const [baseTimestamp, maxTimestamp] = [BigInt(batch.baseMs), BigInt(batch.latestMs)]
+    writeBatchHeader(whole, { attributes, recordCount: batch.records, baseTimestamp, maxTimestamp })
     batches.push({ partition, bytes: whole.buffer as ArrayBuffer, length: batch.at, records: batch.records })
   }
 
@@ -71,7 +75,8 @@ export function batchesOf(
     const headersFrom = spans[i * SPAN + 4]!
     // Without headers, one byte holds the count 0.
     const headersLength = headersFrom < 0 ? 1 : spans[i * SPAN + 5]! - headersFrom
-    const need = Math.max(0, keyLength) + Math.max(0, valueLength) + headersLength + RECORD_OVERHEAD
+    const need = Math.max(0, keyLength) + Math.max(0, valueLength) + headersLength + overhead
+    const timeMs = times ? times[i]! : nowMs
     const partition = keyFrom < 0 ? keyless : partitionOfKey(bytes, keyFrom, keyTo, partitions)
     if (open[partition] && open[partition].at + need > open[partition].bytes.length) seal(partition)
     // Each batch has its own ArrayBuffer, because it is handed out without a copy.
@@ -79,9 +84,14 @@ export function batchesOf(
       bytes: Buffer.from(new ArrayBuffer(Math.max(Math.min(bytesMax, roomFor(i)), BATCH_HEADER_BYTES + need))),
       at: BATCH_HEADER_BYTES,
       records: 0,
+      baseMs: timeMs,
+      latestMs: timeMs,
     })
+    if (timeMs > batch.latestMs) batch.latestMs = timeMs
+    const delta = timeMs - batch.baseMs
     const size =
-      2 +
+      1 +
+      varlongSizeOf(delta) +
       varintSize(batch.records) +
       varintSize(keyLength) +
       Math.max(0, keyLength) +
@@ -91,8 +101,7 @@ export function batchesOf(
     const target = batch.bytes
     let at = writeVarint(target, size, batch.at)
     target[at++] = 0
-    // Timestamp delta 0: every record of a block has the time `nowMs`.
-    target[at++] = 0
+    at = writeVarlongOf(target, delta, at)
     at = writeVarint(target, batch.records, at)
     at = writeVarint(target, keyLength, at)
     if (keyFrom >= 0) at += bytes.copy(target, at, keyFrom, keyTo)

@@ -23,8 +23,8 @@ export type Gathered = {
   header: SectionHeader
 }
 
-/** The batches that `addPlain` has passed: their bytes, the offset after them, their latest timestamp. */
-export type Passed = { bytes: number; nextOffset: bigint; maxTimestamp: bigint }
+/** The batches that `addPlain` has passed: their bytes, and the offset after them. */
+export type Passed = { bytes: number; nextOffset: bigint }
 
 export type Gatherer = {
   readonly isOpen: boolean
@@ -63,7 +63,7 @@ export function createGatherer(kernel: Kernel): Gatherer {
       const length = Math.min(bytes.length - at, GATHERED_BYTES)
       fillSection(kernel, bytes.subarray(at, at + length))
       const passed = kernel.gatherBatches(length, position, until ?? NO_END)
-      return passed === 0 ? undefined : { bytes: passed, nextOffset: kernel.gatherPassedTo(), maxTimestamp: kernel.gatherPassedLatest() }
+      return passed === 0 ? undefined : { bytes: passed, nextOffset: kernel.gatherPassedTo() }
     },
     add(section, { attributes, recordCount, lastOffsetDelta, baseOffset, baseTimestamp, maxTimestamp }) {
       if (section.length > SMALL_BYTES || (attributes & LOG_APPEND_TIME) !== 0) return false

@@ -61,12 +61,17 @@ function takeBuilt(kernel: Kernel, buffers: BufferPool, partition: number, compr
     maxTimestamp: kernel.builtMaxTimestamp(),
   })
   kernel.begin(0n)
-  if (compression === 'none') return { partition, bytes, length, records }
-  const compressed = compressBatch(Buffer.from(bytes, 0, length), compression)
-  // An incompressible batch stays as it is: compressed, it might exceed the topic's limit.
-  if (compressed.length >= length) return { partition, bytes, length, records }
-  buffers.give([bytes])
-  return { partition, bytes: compressed.buffer as ArrayBuffer, length: compressed.length, records }
+  const compressed = compressedOf({ partition, bytes, length, records }, compression)
+  if (compressed.bytes !== bytes) buffers.give([bytes])
+  return compressed
+}
+
+/** The batch compressed. An incompressible one stays as it is: compressed, it might exceed the topic's limit. */
+function compressedOf(batch: OutputBatch, compression: LaneChain['compression']): OutputBatch {
+  if (compression === 'none') return batch
+  const compressed = compressBatch(Buffer.from(batch.bytes, 0, batch.length), compression)
+  if (compressed.length >= batch.length) return batch
+  return { ...batch, bytes: compressed.buffer as ArrayBuffer, length: compressed.length }
 }
 
 /** Rows are handed over in pieces of about this size. */
@@ -160,10 +165,10 @@ export function openPartitionOutput(context: RunContext, input: RoundPartition) 
       if (rowBuffer && rowBuffer.used > ROWS_BYTES) handRows(rowBuffer)
       if (output.failures.length > 0) takeFailures(section, count, header, selected)
     },
-    /** The run's outcome, up to `position`; `lastTime` is that of the newest record, for values that are encoded anew. */
-    finish(position: bigint, isCut: boolean, lastTime: bigint): PartitionRun {
+    /** The run's outcome, up to `position`. */
+    finish(position: bigint, isCut: boolean): PartitionRun {
       if (rowBuffer && rowBuffer.count > 0) handRows(rowBuffer)
-      if (spec.sinkCodec) sink.push(...encodedBatches(rows.splice(0), spec, input.sinkPartition, lastTime, nowMs))
+      if (spec.sinkCodec) sink.push(...encodedBatches(rows.splice(0), spec, input.sinkPartition, nowMs))
       for (let builder = 0; builder < builders; builder++) {
         kernel.select(builder)
         if (kernel.builtRecords() > 0) target.seal()
@@ -188,23 +193,22 @@ export function openPartitionOutput(context: RunContext, input: RoundPartition) 
   }
 }
 
-/** Batches of records with encoded values. Their timestamp is that of the newest record of the run, but never in the future. */
-function encodedBatches(rows: Rows[], spec: LaneChain, sinkPartition: number, time: bigint, nowMs: number): OutputBatch[] {
+/** Batches of records with encoded values. */
+function encodedBatches(rows: Rows[], spec: LaneChain, sinkPartition: number, nowMs: number): OutputBatch[] {
   if (rows.length === 0) return []
-  const batches = batchesOf(blockOf(rows).block, {
+  const { block, times } = blockOf(rows)
+  const batches = batchesOf(block, {
     partitions: spec.partitions ?? 1,
     keyless: spec.partitions === undefined ? 0 : sinkPartition,
-    nowMs: time > BigInt(nowMs) ? nowMs : Number(time),
+    nowMs,
+    times,
     attributes: TRANSACTIONAL,
     prefix: frame(spec.reframeSchemaId, ''),
     bytesMax: spec.sinkBatchBytesMax,
   })
-  return batches.map((batch) => {
-    const partition = spec.partitions === undefined ? sinkPartition : batch.partition
-    if (spec.compression === 'none') return { ...batch, partition }
-    const compressed = compressBatch(Buffer.from(batch.bytes, 0, batch.length), spec.compression)
-    return { partition, bytes: compressed.buffer as ArrayBuffer, length: compressed.length, records: batch.records }
-  })
+  return batches.map((batch) =>
+    compressedOf({ ...batch, partition: spec.partitions === undefined ? sinkPartition : batch.partition }, spec.compression),
+  )
 }
 
 /** A value that can't be decoded fails wherever it is looked at first: its dead letter says why it can't be. */

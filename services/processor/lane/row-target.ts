@@ -54,6 +54,7 @@ export function openRowTarget(spec: LaneChain): { rows: RowTarget; buffer: RowBu
   return {
     buffer,
     rows: {
+      isForTopic: !spec.rows,
       add(source, from, to, offset, timeMs, keyFrom, keyTo, headersFrom, end) {
         const before = buffer.used
         const fault = encode(source, from, to, buffer, keyFrom, keyTo, headersFrom, end, offset, timeMs)

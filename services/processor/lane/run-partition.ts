@@ -42,7 +42,6 @@ export async function runPartition(
   const output = openPartitionOutput(context, input)
   const isAborted = createAbortedFilter(input.aborted)
   let position = input.position
-  let lastTime = 0n
   let isCut = false
   const { recordsMax = Infinity } = input
   let taken = 0
@@ -114,7 +113,6 @@ export async function runPartition(
     if (passed) {
       at += passed.bytes
       reached = passed.nextOffset
-      if (passed.maxTimestamp > lastTime) lastTime = passed.maxTimestamp
       if (await isEnough(at)) break
       continue
     }
@@ -127,8 +125,6 @@ export async function runPartition(
     const isOut = isAborted(header)
     if (lastOffset < position) continue
     if (isBeyond(header.baseOffset)) break
-    // Before the batch is run, so that its time also counts if the run is cut inside it.
-    if (header.maxTimestamp > lastTime) lastTime = header.maxTimestamp
     if ((header.attributes & CONTROL) === 0 && !isOut && header.recordCount > 0) {
       const section = openSection(bytes.subarray(at - header.size, at), header)
       const mayGather = gatherer && header.baseOffset >= position && !isBeyond(lastOffset)
@@ -148,7 +144,7 @@ export async function runPartition(
     if (await isEnough(at)) break
   }
   if (!isCut) await runGathered()
-  return { ...output.finish(position, isCut, lastTime), isLate: isLate() }
+  return { ...output.finish(position, isCut), isLate: isLate() }
 }
 
 function openSection(batch: Buffer, header: BatchHeader): Buffer {

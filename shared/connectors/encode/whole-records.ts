@@ -38,13 +38,17 @@ export function createRecordEncoder(): RowEncoder {
 }
 
 /**
- * Returns the rows as a block of records, their values converted by `encode`. A record for which `encode` throws an Error is among `faults`
- * instead.
+ * Returns the rows as a block of records with their times in milliseconds, the values converted by `encode`. A record for which `encode`
+ * throws an Error is among `faults` instead.
  */
-export function blockOf(pieces: readonly Rows[], encode?: (json: string) => Uint8Array): { block: RecordBlock; faults: RefusedRecord[] } {
+export function blockOf(
+  pieces: readonly Rows[],
+  encode?: (json: string) => Uint8Array,
+): { block: RecordBlock; times: Float64Array; faults: RefusedRecord[] } {
   const faults: RefusedRecord[] = []
   const builder = createBlockBuilder(pieces.reduce((sum, { bytes }) => sum + bytes.length, 0))
-  for (const { bytes, count, offsets } of pieces) {
+  const times = new Float64Array(pieces.reduce((sum, { count }) => sum + count, 0))
+  for (const { bytes, count, offsets, times: own } of pieces) {
     const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     let at = 0
     const part = (): Uint8Array | null => {
@@ -60,11 +64,12 @@ export function blockOf(pieces: readonly Rows[], encode?: (json: string) => Uint
       const headers = part()
       try {
         builder.add(key, value && encode ? encode(textOfValue(value)) : value, headers)
+        times[builder.count - 1] = own[row]!
       } catch (error) {
         const message = reasonOf(error)
         faults.push({ offset: BigInt(offsets[row]!), code: 'does_not_fit_schema', message })
       }
     }
   }
-  return { block: builder.take(), faults }
+  return { block: builder.take(), times, faults }
 }

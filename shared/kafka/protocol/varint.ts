@@ -52,6 +52,21 @@ export function writeVarlong(target: Buffer, value: bigint, at: number): number 
   return at
 }
 
+/** Writes a whole number of less than 2^52 in size as a varlong at `at`, without a bigint; returns the byte offset after it. */
+export function writeVarlongOf(target: Buffer, value: number, at: number): number {
+  let rest = value < 0 ? -2 * value - 1 : 2 * value
+  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) target[at++] = (rest % 0x80) | 0x80
+  target[at++] = rest
+  return at
+}
+
+/** The number of bytes that `writeVarlongOf` writes for the value. */
+export function varlongSizeOf(value: number): number {
+  let size = 1
+  for (let rest = value < 0 ? -2 * value - 1 : 2 * value; rest >= 0x80; rest = Math.floor(rest / 0x80)) size++
+  return size
+}
+
 /** The number of bytes that `writeVarint` writes for the value. */
 export function varintSize(value: number): number {
   let rest = ((value << 1) ^ (value >> 31)) >>> 0

@@ -56,7 +56,7 @@ export function createFinisher(spec: ChainSpec, kernel: Kernel, failures: Failur
     }
     failUnframed(kernel, failAt)
     if (spec.needs_keys) failKeyless(kernel, failAt)
-    if (!spec.rows && fixedTimeOf(batch) < 0n) failUntimely(kernel, batch.baseTimestamp, failAt)
+    if ((!spec.rows || spec.rows.isForTopic) && fixedTimeOf(batch) < 0n) failUntimely(kernel, batch.baseTimestamp, failAt)
     // The batch header takes 61 bytes, and renumbering may lengthen a record by up to 20.
     const most = recordBytesMax - 81
     if (kernel.currentLargest() > most) {

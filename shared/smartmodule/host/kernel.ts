@@ -54,9 +54,8 @@ export type Kernel = {
   ): number
   /** Adds whole batches of the bytes copied in last, until one must be looked at by itself; returns the bytes passed. */
   gatherBatches(length: number, position: bigint, until: bigint): number
-  /** The offset after the batches passed last, and their latest timestamp. */
+  /** The offset after the batches passed last. */
   gatherPassedTo(): bigint
-  gatherPassedLatest(): bigint
   gatheredAt(): number
   gatheredBytes(): number
   gatheredRecords(): number

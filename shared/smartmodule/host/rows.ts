@@ -9,6 +9,8 @@ export type RowFault = { code: string; message: string }
 
 /** Takes values as rows, which count after `keep` and are discarded by `drop`. A faulty row fails its source record with all outputs. */
 export type RowTarget = {
+  /** The rows become records of a topic, whose broker refuses some timestamps. */
+  isForTopic: boolean
   /**
    * Adds the record at `offset` with the time `timeMs`; returns the fault when it can't become a row. In `source`, its value is at
    * `[from, to)` (`from` -1 for null), its key at `[keyFrom, keyTo)` (-1 for none), its headers, count first, at `[headersFrom, end)`.

@@ -37,9 +37,8 @@ let firstAttributes: u32 = 0
 let lastOffset: i64 = 0
 let latest: i64 = 0
 
-/** Of the batches that `gatherBatches` has passed: the offset after the last one, and the latest timestamp. */
+/** The offset after the batches that `gatherBatches` has passed. */
 let passedTo: i64 = 0
-let passedLatest: i64 = 0
 
 export function gatherBegin(): void {
   gatheredLength = 0
@@ -54,7 +53,6 @@ export function gatheredBaseTimestamp(): i64 { return firstTime }
 export function gatheredMaxTimestamp(): i64 { return latest }
 export function gatheredAttributes(): u32 { return firstAttributes }
 export function gatherPassedTo(): i64 { return passedTo }
-export function gatherPassedLatest(): i64 { return passedLatest }
 
 function makeRoom(more: u32): void {
   const need = gatheredLength + more
@@ -138,7 +136,6 @@ export function gather(length: u32, count: u32, lastDelta: i32, offset: i64, tim
  */
 export function gatherBatches(length: u32, position: i64, until: i64): u32 {
   let from: u32 = 0
-  passedLatest = i64.MIN_VALUE
   while (length - from >= HEADER_BYTES) {
     const batch = sectionPtr + (from as usize)
     const size = bswap<u32>(load<u32>(batch, BATCH_LENGTH)) + 12
@@ -148,13 +145,12 @@ export function gatherBatches(length: u32, position: i64, until: i64): u32 {
     const lastDelta = bswap<i32>(load<i32>(batch, LAST_OFFSET_DELTA))
     const last = offset + (lastDelta as i64)
     if ((attributes & NOT_PLAIN) != 0 || lastDelta < 0 || offset < position || last >= until) break
-    const maxTime = bswap<i64>(load<i64>(batch, MAX_TIMESTAMP))
     const count = bswap<i32>(load<i32>(batch, RECORD_COUNT))
     if ((attributes & CONTROL) == 0 && count > 0) {
       const time = bswap<i64>(load<i64>(batch, BASE_TIMESTAMP))
+      const maxTime = bswap<i64>(load<i64>(batch, MAX_TIMESTAMP))
       if (!join(batch + HEADER_BYTES, size - HEADER_BYTES, count as u32, lastDelta, offset, time, maxTime, attributes)) break
     }
-    if (maxTime > passedLatest) passedLatest = maxTime
     passedTo = last + 1
     from += size
   }
