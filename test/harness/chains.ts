@@ -46,7 +46,12 @@ export type ChainResult = {
   counters: Record<(typeof COUNTERS)[number], number>[]
 }
 export type TestChain = {
-  run(values: (string | Buffer | null)[], hints?: ReplayHints, keyAt?: (index: number) => Buffer | null): Promise<ChainResult>
+  run(
+    values: (string | Buffer | null)[],
+    hints?: ReplayHints,
+    keyAt?: (index: number) => Buffer | null,
+    headerAt?: (index: number) => Buffer,
+  ): Promise<ChainResult>
   /** What a step's instance takes; steps count from 0. */
   memoryBytes(step: number): number
   close(): void
@@ -65,16 +70,17 @@ export type TestStep = Step & {
 export type ModuleKind = Pick<StepSpec, 'kind' | 'extismFunction'> & { allowedHosts?: readonly string[]; send?: SendRequest }
 
 const oneOfThree = (index: number): Buffer | null => Buffer.from(`k${index % 3}`)
+const ofOneByte = (index: number): Buffer => Buffer.from([index & 255])
 
 /** A records section as it comes from a topic, a header at each record. */
-const sectionOf = (values: (string | Buffer | null)[], keyAt = oneOfThree): Buffer =>
+const sectionOf = (values: (string | Buffer | null)[], keyAt = oneOfThree, headerAt = ofOneByte): Buffer =>
   encodeRecords(
     values.map((value, index) => ({
       offsetDelta: index,
       timestampDelta: BigInt(index),
       key: keyAt(index),
       value: value === null ? null : Buffer.from(value),
-      headers: [['h', Buffer.from([index & 255])]],
+      headers: [['h', headerAt(index)]],
     })),
   )
 
@@ -147,8 +153,8 @@ export async function openTestChain(
       if (output.failures.length > 0) throw new Error(output.failures[0]!.message)
       return nanoseconds / (values.length * turns)
     },
-    async run(values, hints, keyAt) {
-      const section = sectionOf(values, keyAt)
+    async run(values, hints, keyAt, headerAt) {
+      const section = sectionOf(values, keyAt, headerAt)
       const counts = new Float64Array(Math.max(1, steps.length) * COUNTER_COUNT)
       const failures: RecordFailure[] = []
       const lost = steps.map(() => 0)

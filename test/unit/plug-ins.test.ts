@@ -8,7 +8,7 @@ import { describe, expect, it } from 'vitest'
 import { inspectBinary } from '../../services/control-plane/workshop/inspect.ts'
 import { decodeTransformRecord, encodeTransformRecord } from '../../shared/smartmodule/host/plug-ins/transform-record.ts'
 import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
-import { toBinary } from '../attack/modules/module-builder.ts'
+import { extism, toBinary } from '../attack/modules/module-builder.ts'
 import { openTestChain, type ChainResult } from '../harness/chains.ts'
 import { buildGo } from '../harness/compiled-fixtures.ts'
 import { limitMs } from '../harness/machine-speed.ts'
@@ -196,6 +196,41 @@ describe('an Extism plug-in', () => {
         (call $store (local.get $at) (i32.const 110)) (call $store (i64.add (local.get $at) (i64.const 1)) (i32.const 111))
         (call $error (local.get $at))))`)
     expect(reasons(await (await open(says)).run(['x']))).toEqual([[0, 'record_failed', 'no']])
+  })
+})
+
+describe('a record that a plug-in makes thousands of, with all that they keep of it,', () => {
+  const ELEMENTS = 2000
+  const zeros = extism(
+    'array_map',
+    `(local.set $a (call $host_alloc (i64.const ${2 * ELEMENTS + 1})))
+    (call $host_store_u8 (local.get $a) (i32.const 91))
+    (loop $next
+      (local.set $b (i64.add (local.get $a) (i64.add (i64.mul (local.get $i) (i64.const 2)) (i64.const 1))))
+      (call $host_store_u8 (local.get $b) (i32.const 48))
+      (call $host_store_u8 (i64.add (local.get $b) (i64.const 1)) (i32.const 44))
+      (local.set $i (i64.add (local.get $i) (i64.const 1)))
+      (br_if $next (i64.lt_u (local.get $i) (i64.const ${ELEMENTS}))))
+    (call $host_store_u8 (i64.add (local.get $a) (i64.const ${2 * ELEMENTS})) (i32.const 93))
+    (call $host_output_set (local.get $a) (i64.const ${2 * ELEMENTS + 1}))
+    (i32.const 0)`,
+  )
+  const large = (index: number) => Buffer.alloc(index === 0 ? 1 << 20 : 1, 'k')
+
+  it.each(['key', 'header'])('is the one to fail for a large %s, and its neighbour is delivered', async (part) => {
+    const chains = [await open(toBinary(zeros)), await open(await rust('fluvio-array-map-words'))]
+    for (const chain of chains) {
+      // Fluvio's modules give each output a key of their own; the headers are the record's.
+      if (part === 'key' && chain !== chains[0]) continue
+      const result = await chain.run(
+        ['0 '.repeat(ELEMENTS), '0 '.repeat(ELEMENTS)],
+        undefined,
+        part === 'key' ? large : undefined,
+        part === 'header' ? large : undefined,
+      )
+      expect(reasons(result)).toEqual([[0, 'module_trapped', expect.stringContaining('16 times its input')]])
+      expect(result.records.map(({ offsetDelta }) => offsetDelta)).toHaveLength(ELEMENTS)
+    }
   })
 })
 

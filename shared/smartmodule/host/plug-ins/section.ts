@@ -66,16 +66,18 @@ export function openPlugInSection(kernel: Kernel, document: InitDocument, contex
     timeOf: (record) =>
       (context.attributes & LOG_APPEND_TIME) === 0 ? context.baseTimestamp + records[record]!.timestampDelta : context.maxTimestamp,
     put(record, { value, key, headers }) {
-      produced += RECORD_BYTES + (value?.length ?? 0) + (key?.length ?? 0)
-      for (const [name, bytes] of headers ?? []) produced += name.length + (bytes?.length ?? 0) + 4
+      const own = records[record]!
+      const [itsKey, itsHeaders] = [key === undefined ? own.key : key, headers ?? own.headers]
+      // The record's own key and headers count too: they are written once for each output.
+      produced += RECORD_BYTES + (value?.length ?? 0) + (itsKey?.length ?? 0)
+      for (const [name, bytes] of itsHeaders) produced += Buffer.byteLength(name) + (bytes?.length ?? 0) + 4
       if (produced > bytesMax)
         throw new SmartModuleTrap(step, `returned more than ${SMARTMODULE_LIMITS.output_bytes_per_input} times its input`)
-      const own = records[record]!
       const output: KafkaRecord = {
         ...own,
         value: value && (prefix.length === 0 ? value : Buffer.concat([prefix, value])),
-        key: key === undefined ? own.key : key,
-        headers: headers ?? own.headers,
+        key: itsKey,
+        headers: itsHeaders,
       }
       const others = outputs[record]
       if (others) others.push(output)
