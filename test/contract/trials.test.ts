@@ -54,6 +54,18 @@ describe('a trial', () => {
     expect(body.records[4]!.steps[1]!.error!.message).toBe('n is no number')
   })
 
+  it('gives all that is made of a record its offset, as a pipeline does', async () => {
+    const sample = { module_id: 'dps/sample', config: { share: 0.5 } }
+    const items = Array.from({ length: 10 }, (_, item) => ({ item }))
+    const { status, body } = await trial({
+      processors: [{ module_id: 'dps/explode', config: { field: 'items' } }, sample],
+      records: Array.from({ length: 50 }, (_, n) => ({ value: { n, items } })),
+    })
+    expect(status).toBe(200)
+    const counts = outputs(body).map(({ length }) => length)
+    expect([...new Set(counts)].sort()).toEqual([0, 10])
+  })
+
   it('runs given records with all digits of their numbers, and refuses other numbers that would lose theirs', async () => {
     const processors = [{ module_id: 'dps/filter', config: { field: 'n', operator: 'eq', value: 9007199254740992 } }]
     const value = '{"n":9007199254740993,"price":12.50,"list":[1e400]}'

@@ -144,8 +144,9 @@ type StepRun = { out: TracedRecord[]; error?: { code: string; message: string } 
 async function runStep(kernel: Kernel, chain: Chain, source: TraceInput, records: TracedRecord[]): Promise<StepRun> {
   const base = source.timestamp
   const section = encodeRecords(
-    records.map(({ timestamp, key, value, headers }, offsetDelta) => ({
-      offsetDelta,
+    records.map(({ timestamp, key, value, headers }) => ({
+      // In a pipeline all that was made of a record has its offset.
+      offsetDelta: 0,
       timestampDelta: timestamp - base,
       key: key && Buffer.from(key),
       value: value && Buffer.from(value),
@@ -173,7 +174,7 @@ async function runStep(kernel: Kernel, chain: Chain, source: TraceInput, records
       {
         section,
         recordCount: records.length,
-        lastOffsetDelta: records.length - 1,
+        lastOffsetDelta: 0,
         firstDelta: 0,
         baseOffset: source.offset,
         baseTimestamp: base,
@@ -181,6 +182,7 @@ async function runStep(kernel: Kernel, chain: Chain, source: TraceInput, records
         attributes: 0,
         partition: source.partition,
         sinkPartition: 0,
+        isDerived: true,
       },
       { batchBytesMax: LARGEST, recordBytesMax: LARGEST, seal: take },
       output,

@@ -7,7 +7,7 @@ export type Kernel = {
   module: WebAssembly.Module
   memory: WebAssembly.Memory
   reserve(length: number): number
-  openBatch(length: number, count: number, lastDelta: number, firstDelta: number): number
+  openBatch(length: number, count: number, lastDelta: number, firstDelta: number, isDerived: boolean): number
   /** Before a batch: the step (1, 2, …) whose values must have the frame of this schema id, with something after it; 0 for none. */
   expectFrame(step: number, schemaId: number): void
   take(length: number, count: number, step: number): number

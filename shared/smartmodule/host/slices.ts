@@ -12,7 +12,7 @@ export type Slice = { section: Uint8Array; count: number }
 /** Opens a section of the batch in the kernel, from `firstDelta` on. Throws CorruptBatch when its records are malformed. */
 export function openSection(kernel: Kernel, section: Uint8Array, count: number, batch: SourceBatch, firstDelta: number): void {
   fillSection(kernel, section)
-  if (kernel.openBatch(section.length, count, batch.lastOffsetDelta, firstDelta) < 0) {
+  if (kernel.openBatch(section.length, count, batch.lastOffsetDelta, firstDelta, batch.isDerived ?? false) < 0) {
     throw new CorruptBatch(`the batch at offset ${batch.baseOffset} of partition ${batch.partition} holds malformed records`)
   }
 }

@@ -36,7 +36,10 @@ export type ChainSpec = {
   send?: SendRequest
 }
 
-/** One source batch, decompressed. Records below `firstDelta` (before the position) are left out; keyless ones go to `sinkPartition`. */
+/**
+ * One source batch, decompressed. Records below `firstDelta` (before the position) are left out; keyless ones go to `sinkPartition`.
+ * `isDerived`: the records are the output of an earlier step, and several may have one offset.
+ */
 export type SourceBatch = {
   section: Uint8Array
   recordCount: number
@@ -48,6 +51,7 @@ export type SourceBatch = {
   attributes: number
   partition: number
   sinkPartition: number
+  isDerived?: boolean
 }
 
 /** What earlier runs over a partition found: offsets at which to cut calls, records known to be at fault, failed attempts by offset. */

@@ -31,6 +31,8 @@ let marksCapacity: u32 = 0
 const FAILED: u8 = 255
 
 export let marksLength: u32 = 0
+/** The batch's records are the output of a step: several may be of one source record. */
+let areDerived: bool = false
 /** The batch was split since it was opened (`split.ts`). */
 export let wasSplit: bool = false
 export let sectionLength: u32 = 0
@@ -73,13 +75,15 @@ export function reserve(length: u32): usize {
 
 /**
  * Opens the source batch whose section was just copied in: checks all of it and marks its records as input of step 1.
- * Records before `firstDelta` (before the position) are left out. Returns the number of records kept, -1 when the section is malformed.
+ * Records before `firstDelta` (before the position) are left out. With `isDerived`, they are what a step made of source records, and
+ * several may have the same delta. Returns the number of records kept, -1 when the section is malformed.
  */
-export function openBatch(length: u32, count: u32, lastDelta: i32, firstDelta: i32): i32 {
+export function openBatch(length: u32, count: u32, lastDelta: i32, firstDelta: i32, isDerived: bool): i32 {
   if (lastDelta < 0 || count > length) return -1
   marksLength = (lastDelta as u32) + 1
+  areDerived = isDerived
   // A compacted batch has fewer records than deltas, never more.
-  if (count > marksLength) return -1
+  if (count > marksLength && !areDerived) return -1
   if (marksLength > marksCapacity) {
     const need = roomFor(marksLength)
     marksPtr = grow(marksPtr, marksCapacity, need)
@@ -154,7 +158,7 @@ function walk(length: u32, count: u32, step: i32, firstDelta: i32): i32 {
     p = recordEnd
     if (step == 0) {
       // Two records with the same offset would make accounting and dead letters ambiguous, although a broker accepts such a batch.
-      if (delta == previous) return -1
+      if (delta == previous && !areDerived) return -1
       if (delta < firstDelta) {
         previous = delta
         keptFrom = p
