@@ -116,6 +116,54 @@ export function map(record: Record): void { record.setNumber(to, record.number(f
   })
 })
 
+/** A chain of one SmartModule with this source. */
+const chainOf = async (code: string) =>
+  openTestChain([{ name: 'own', config: {} }], { own: await WebAssembly.compile(await compileSmartModule(code)) })
+
+describe('what is set as JSON', () => {
+  it('is one document: nothing else becomes members or items of the record', async () => {
+    const chain = await chainOf(`import { Path, Record, Segment } from 'dps'
+const given = new Path('given')
+const isList = new Path('list')
+const a = new Segment('a')
+export function map(record: Record): void {
+  const text = record.text(given, '')
+  record.setJson(a, record.bool(isList, false) ? '[' + text + ']' : text)
+}`)
+    const parts = fc.constantFrom('1', '"b"', ':', ',', '[', ']', '{', '}', 'true', ' ', '\n', '-', '.5', 'e1', '"', '\\', 'ä', '01')
+    const texts = fc.oneof(
+      fc.json({ maxDepth: 3, stringUnit: 'grapheme' }),
+      fc.string({ unit: 'grapheme' }),
+      fc.array(parts, { maxLength: 9 }).map((all) => all.join('')),
+      fc.constantFrom('1,"b":2', '1}', '', ' ', ' [1] ', '1,"a":2', '1],"admin":true,"x":[2'),
+    )
+    const isJson = (text: string): boolean => {
+      try {
+        JSON.parse(text)
+        return true
+      } catch {
+        return false
+      }
+    }
+    const asked = fc.array(fc.record({ given: texts, list: fc.boolean(), hasOne: fc.boolean() }), { minLength: 20, maxLength: 60 })
+    await fc.assert(
+      fc.asyncProperty(asked, async (all) => {
+        const bodies = all.map(({ given, list, hasOne }) => JSON.stringify({ ...(hasOne ? { a: 0 } : {}), given, list, z: 1 }))
+        const { records, failures } = await chain.run(bodies)
+        const texts = all.map(({ given, list }) => (list ? `[${given}]` : given))
+        const bad = texts.flatMap((text, delta) => (isJson(text) ? [] : [delta]))
+        expect(failures.map(({ delta }) => delta).sort((x, y) => x - y)).toEqual(bad)
+        const made = records.map(({ value }) => JSON.parse(value!.toString()) as Record<string, unknown>)
+        const good = all.flatMap(({ given, list }, index) =>
+          isJson(texts[index]!) ? [{ given, list, z: 1, a: JSON.parse(texts[index]!) }] : [],
+        )
+        expect(made).toEqual(good)
+      }),
+      { numRuns: 60 },
+    )
+  })
+})
+
 describe('what is found', () => {
   it('has no bytes where there is nothing: not those of the record before', async () => {
     const code = `import { Path, Record, Segment } from 'dps'

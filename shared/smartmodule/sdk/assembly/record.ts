@@ -1,5 +1,5 @@
 /** The record an author's function sees: one object for all records, its bytes valid until the function returns. */
-import { Kind, isUtf8, parse, refusal } from './json'
+import { Kind, isUtf8, parse, refusal, skipSpace } from './json'
 import { forgetMembers, memberCount, readMembers, valueEnd, valueStart } from './known-members'
 import { shortestText } from './shortest'
 import { escapeTo, escapedLength, integerOf, numberOf, textOf } from './text'
@@ -285,10 +285,12 @@ export class Record {
       this.fail('the value is not a JSON object')
       return
     }
-    const at = findMember(name)
+    let at = findMember(name)
     const writer = this.writer()
+    let from: usize = 0
     if (at >= 0) {
       writer.bytes(this.start, valueStart(at) - this.start)
+      from = writer.length
       writer.bytes(value, length)
       writer.bytes(valueEnd(at), this.end - valueEnd(at))
     } else {
@@ -298,11 +300,18 @@ export class Record {
       if (memberCount > 0) writer.byte(44)
       writer.quoted(changetype<usize>(name.bytes), name.bytes.byteLength)
       writer.byte(58)
+      from = writer.length
       writer.bytes(value, length)
       writer.byte(125)
+      at = memberCount
     }
     this.commit(writer)
-    this.parse()
+    if (!this.parse()) return
+    // What is no single value may look like one together with its surroundings: `1,"b":2` would be another member.
+    const start = skipSpace(this.start + from, this.end)
+    let end = this.start + from + length
+    while (end > start && skipSpace(end - 1, end) == end) end--
+    if (at >= memberCount || valueStart(at) != start || valueEnd(at) != end) this.fail('what is set is not one JSON value')
   }
 
   /** Replaces (or adds) one top-level member by a text. */
