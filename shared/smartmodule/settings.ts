@@ -2,6 +2,7 @@
  * Typed settings of a source: the exported class `Settings` says what config a step takes. Its fields become the JSON Schema that configs
  * are checked against, and the statements that fill `settings` before the module's own `init`.
  */
+import { reasonOf } from '../errors/reason-of.ts'
 import type { CompileFault } from './compile.ts'
 import { placeIn } from './source-text.ts'
 
@@ -75,12 +76,35 @@ function documented(block: string): Schema {
   return schema
 }
 
-/** The schema of a field's type with what its doc block says, which can't widen the bounds of the type. */
+/** What a doc block says of a list itself; its other tags say something of each item. */
+const OF_LISTS = new Set(['description', 'minItems', 'maxItems'])
+
+/** The schema of a field's type with what its doc block says. Throws an Error for what no value of the type can be. */
 function within(type: Schema, said: Schema): Schema {
+  if (!type.items) return bounded(type, said)
+  const [own, ofItems] = [true, false].map((isOwn) =>
+    Object.fromEntries(Object.entries(said).filter(([tag]) => OF_LISTS.has(tag) === isOwn)),
+  )
+  return { ...type, ...own, items: bounded(type.items as Schema, ofItems!) }
+}
+
+/** The type of a value, whose bounds what is said can't widen. */
+function bounded(type: Schema, said: Schema): Schema {
   const both: Schema = { ...type, ...said }
+  if (Array.isArray(said.enum)) both.enum = said.enum.map((text: string) => valueOf(type, text))
   if (typeof type.minimum === 'number' && typeof said.minimum === 'number') both.minimum = Math.max(type.minimum, said.minimum)
   if (typeof type.maximum === 'number' && typeof said.maximum === 'number') both.maximum = Math.min(type.maximum, said.maximum)
   return both
+}
+
+/** The value that a text in the doc block stands for. Throws an Error where the type has none such. */
+function valueOf({ type, minimum = -Infinity, maximum = Infinity }: Schema, text: string): unknown {
+  if (type === 'string') return text
+  const value = literal(text)
+  const isNumber = typeof value === 'number' && value >= Number(minimum) && value <= Number(maximum)
+  const isIt = type === 'boolean' ? typeof value === 'boolean' : isNumber && (type !== 'integer' || Number.isInteger(value))
+  if (!isIt) throw new Error(`@enum: ${text} is no ${String(type)} that the field can have`)
+  return value
 }
 
 /** The value of an initializer that is a literal; undefined for any other, and for numbers that JSON would not keep. */
@@ -134,9 +158,11 @@ export async function settingsOf(source: string): Promise<Settings | { faults: C
     const { schema, read, as } = TYPES[written as keyof typeof TYPES] as { schema: Schema; read: string; as?: string }
     const block = /\/\*\*[\s\S]*?\*\/\s*$/.exec(before)?.[0].trim()
     const initial = initializer ? literal(source.slice(initializer.range.start, initializer.range.end)) : undefined
-    properties[name.text] = {
-      ...within(schema, block ? documented(block) : {}),
-      ...(initial === undefined ? {} : { default: initial }),
+    try {
+      const own = within(schema, block ? documented(block) : {})
+      properties[name.text] = { ...own, ...(initial === undefined ? {} : { default: initial }) }
+    } catch (error) {
+      fault(range, `${name.text}: ${reasonOf(error)}`)
     }
     if (!initializer) required.push(name.text)
     const cast = as ? ` as ${as}` : ''

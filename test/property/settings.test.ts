@@ -69,6 +69,66 @@ describe('the settings of a source', () => {
     })
   })
 
+  it('have values of their own type in their enums, and what is said of lists of values said of each', async () => {
+    const source = `export class Settings {
+  /** @enum 1, 2, 3 */
+  level: i32 = 1
+  /** @enum 0.5, 2 */
+  share: f64 = 0.5
+  /** @enum true */
+  yes: bool = true
+  /**
+   * Colours.
+   * @enum red, green
+   * @maxItems 2
+   */
+  colours: string[] = []
+  /**
+   * @minimum 0
+   * @minItems 1
+   */
+  weights: f64[] = [1]
+  /** @pattern ^a */
+  names: string[] = []
+}
+export const settings = new Settings()`
+    const { parameters } = (await settingsOf(source)) as { parameters: { properties: Record<string, object> } }
+    expect(parameters.properties).toMatchObject({
+      level: { type: 'integer', enum: [1, 2, 3] },
+      colours: { type: 'array', description: 'Colours.', maxItems: 2, items: { type: 'string', enum: ['red', 'green'] } },
+    })
+    const good = { level: 2, share: 2, yes: true, colours: ['red', 'red'], weights: [0], names: ['ab'] }
+    expect(configFaults(parameters, good)).toEqual([])
+    const bad = { level: 4, share: 1, yes: false, colours: ['blue'], weights: [-1], names: ['b'] }
+    expect(configFaults(parameters, bad).map(({ path }) => path)).toEqual([
+      '/level',
+      '/share',
+      '/yes',
+      '/colours/0',
+      '/weights/0',
+      '/names/0',
+    ])
+    expect(configFaults(parameters, { colours: ['red', 'red', 'red'], weights: [] }).map(({ path }) => path)).toEqual([
+      '/colours',
+      '/weights',
+    ])
+  })
+
+  it.each([
+    ['i32', 'one', 'level: @enum: one is no integer that the field can have'],
+    ['i32', '2.5', 'level: @enum: 2.5 is no integer that the field can have'],
+    ['i32', '9999999999', 'level: @enum: 9999999999 is no integer that the field can have'],
+    ['bool', 'yes', 'level: @enum: yes is no boolean that the field can have'],
+    ['f64[]', '1, x', 'level: @enum: x is no number that the field can have'],
+  ])('are refused where an enum of a %s has what is none (%s)', async (type, values, message) => {
+    const source = `export class Settings {
+  /** @enum ${values} */
+  level!: ${type}
+}
+export const settings = new Settings()`
+    expect(await settingsOf(source)).toMatchObject({ faults: [{ message }] })
+  })
+
   it('have their defaults where a config says nothing', async () => {
     const chain = await openTestChain([{ name: 'm', config: { text: 'x' } }], { m: module })
     const { values, failures } = await chain.run(['{"big":9007199254740993}'])
