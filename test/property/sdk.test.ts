@@ -120,6 +120,43 @@ export function map(record: Record): void { record.setNumber(to, record.number(f
 const chainOf = async (code: string) =>
   openTestChain([{ name: 'own', config: {} }], { own: await WebAssembly.compile(await compileSmartModule(code)) })
 
+describe('a whole number', () => {
+  it('is read by all its digits, however it is written', async () => {
+    const chain = await chainOf(`import { Path, Record, Segment } from 'dps'
+const n = new Path('n')
+const i = new Segment('i')
+export function map(record: Record): void { record.setInteger(i, record.integer(n, -7)) }`)
+    const LARGEST = 1n << 63n
+    /** The number that digits, a point and an exponent stand for, where it is whole and has 64 bits. */
+    const expected = (digits: bigint, scale: number): bigint => {
+      const power = 10n ** BigInt(Math.abs(scale))
+      if (scale < 0 && digits % power !== 0n) return -7n
+      const value = scale < 0 ? digits / power : digits * power
+      return value >= -LARGEST && value < LARGEST ? value : -7n
+    }
+    const near = fc.constantFrom(LARGEST, LARGEST - 1n, 2n ** 53n + 1n, 99_999_999_999_999_999_999n, 0n, 1n, 10n ** 18n, LARGEST * 10n)
+    const number = fc.record({
+      size: fc.oneof(near, fc.bigInt({ min: 0n, max: 10n ** 25n })),
+      isNegative: fc.boolean(),
+      places: fc.integer({ min: 0, max: 25 }),
+      zeros: fc.integer({ min: 0, max: 5 }),
+      exponent: fc.option(fc.integer({ min: -30, max: 30 })),
+    })
+    const cases = fc.sample(number, { numRuns: 5000, seed: 7 }).map(({ size, isNegative, places, zeros, exponent }) => {
+      const digits = `${size}${'0'.repeat(zeros)}`.padStart(places + 1, '0')
+      const whole = digits.slice(0, digits.length - places).replace(/^0+(?=\d)/, '')
+      const text = `${isNegative ? '-' : ''}${whole}${places > 0 ? `.${digits.slice(-places)}` : ''}${exponent === null ? '' : `e${exponent}`}`
+      const signed = BigInt(digits) * (isNegative ? -1n : 1n)
+      return { text, value: expected(signed, (exponent ?? 0) - places) }
+    })
+    cases.push({ text: '0.99999999999999999999', value: -7n }, { text: '9007199254740993.0', value: 9007199254740993n })
+    const { values, failures } = await chain.run(cases.map(({ text }) => `{"n":${text}}`))
+    expect(failures).toEqual([])
+    const wrong = cases.filter(({ text, value }, index) => values[index] !== `{"n":${text},"i":${value}}`).map(({ text }) => text)
+    expect(wrong).toEqual([])
+  })
+})
+
 describe('what is set as JSON', () => {
   it('is one document: nothing else becomes members or items of the record', async () => {
     const chain = await chainOf(`import { Path, Record, Segment } from 'dps'

@@ -250,27 +250,50 @@ function digitAt(from: usize, end: usize): u32 {
   return load<u8>(q) - 48
 }
 
-/** Compares two JSON numbers by all their digits: negative, 0 or positive. Doubles, where they differ, give the same order faster. */
+/** What is no whole number, or beyond 64 bits. */
+const NOT_WHOLE: u64 = u64.MAX_VALUE
+const LARGEST: u64 = 0x8000000000000000
+
+/** The whole number that a decimal is, without its sign; NOT_WHOLE where it has a part after the point, or is beyond 2^63. */
+function wholeOf(decimal: Decimal): u64 {
+  if (decimal.isZero) return 0
+  if (decimal.exponent <= 0 || decimal.exponent > 19) return NOT_WHOLE
+  let value: u64 = 0
+  let at = decimal.at
+  for (let i: i64 = 0; i < decimal.exponent; i++) {
+    const digit: u64 = digitAt(at, decimal.end)
+    at = p
+    if (value > (LARGEST - digit) / 10) return NOT_WHOLE
+    value = value * 10 + digit
+  }
+  while (at < decimal.end) {
+    if (digitAt(at, decimal.end) != 0) return NOT_WHOLE
+    at = p
+  }
+  return value
+}
+
 /** The whole number of a checked number token, exactly; `fallback` for one with a part after the point or beyond 64 bits. */
 export function integerOf(p: usize, end: usize, fallback: i64): i64 {
   if (p >= end) return fallback
   const isNegative = load<u8>(p) == 45
-  const digits = isNegative ? p + 1 : p
   let value: u64 = 0
-  for (let at = digits; at < end; at++) {
-    const digit = (load<u8>(at) as u32) - 48
-    if (digit > 9) {
-      // 1e3 and 2.0 are whole numbers too.
-      const double = numberOf(p, end)
-      return Math.trunc(double) == double && Math.abs(double) <= 9007199254740992.0 ? (double as i64) : fallback
+  for (let at = isNegative ? p + 1 : p; at < end; at++) {
+    const digit: u64 = (load<u8>(at) as u64) - 48
+    if (digit > 9 || value > (LARGEST - digit) / 10) {
+      // 1e3, 2.0 and many digits with a negative exponent are whole numbers too.
+      left.read(p, end)
+      value = wholeOf(left)
+      break
     }
-    if (value > (<u64>0x8000000000000000 - digit) / 10) return fallback
     value = value * 10 + digit
   }
-  if (value == <u64>0x8000000000000000) return isNegative ? i64.MIN_VALUE : fallback
+  if (value > LARGEST) return fallback
+  if (value == LARGEST) return isNegative ? i64.MIN_VALUE : fallback
   return isNegative ? -(value as i64) : (value as i64)
 }
 
+/** Compares two JSON numbers by all their digits: negative, 0 or positive. Doubles, where they differ, give the same order faster. */
 export function compareNumbers(aStart: usize, aEnd: usize, bStart: usize, bEnd: usize): i32 {
   left.read(aStart, aEnd)
   right.read(bStart, bEnd)
