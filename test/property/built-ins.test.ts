@@ -3,6 +3,8 @@ import fc from 'fast-check'
 import { rawJSON } from '../../shared/model/exact-json.ts'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { openTestChain, type TestChain } from '../harness/chains.ts'
+import { limitMs } from '../harness/machine-speed.ts'
+import { bestOf } from '../harness/times-of.ts'
 
 /** Any JSON document, also written with escapes and spaces that JSON.stringify would not choose. */
 const escapeAll = (text: string): string =>
@@ -146,6 +148,13 @@ describe('dps/filter', () => {
     )
     const exact = await openTestChain([{ name: 'dps/filter', config: { field: 'v', operator: 'eq', value: 9007199254740992 } }])
     expect((await exact.run(['{"v":9007199254740993}', '{"v":9007199254740992.0}'])).values).toEqual(['{"v":9007199254740992.0}'])
+  })
+
+  it('starts soon with a list as long as a config may have', async () => {
+    const value = Array.from({ length: 24_900 }, (_, n) => `value ${n}`)
+    const open = () => openTestChain([{ name: 'dps/filter', config: { field: 'a', operator: 'in', value } }])
+    expect(await bestOf(open)).toBeLessThan(limitMs(500))
+    expect((await (await open()).run(['{"a":"value 24899"}', '{"a":"value 24900"}'])).values).toEqual(['{"a":"value 24899"}'])
   })
 
   it('finds elements of arrays by index, the last of repeated names, and values in a list', async () => {

@@ -1,5 +1,5 @@
 /** dps/filter: keeps the records whose field satisfies the configured comparison, or for which an expression (CEL) is true. */
-import { compareNumbers, Config, Kind, Path, Record, Slice, kindAt, numberOf, skipChecked, skipSpace, textOf, unescape } from 'dps'
+import { compareNumbers, Config, Items, Kind, Path, Record, Slice, kindAt, numberOf, skipChecked, skipSpace, textOf, unescape } from 'dps'
 import { holds, notACondition } from '../cel/holds'
 import { Node } from '../cel/node'
 import { allowRoots, compile, problem } from '../cel/parser'
@@ -84,11 +84,11 @@ export function init(config: Config): void {
   else if (operator == Operator.In) {
     if (value.kind != Kind.Array) config.refuse('config.value must be an array for in')
     else {
-      for (let i = 0; ; i++) {
-        const item = config.get('value.' + i.toString())
-        if (item.kind == Kind.Missing) break
-        if (isCompound(item.kind)) config.refuse('config.value.' + i.toString() + NO_OBJECTS)
-        operands.push(operandOf(item.start, item.end, item.kind))
+      const items = new Items(value.start, value.end)
+      while (items.next()) {
+        const kind = kindAt(items.start)
+        if (isCompound(kind)) config.refuse('config.value.' + operands.length.toString() + NO_OBJECTS)
+        operands.push(operandOf(items.start, items.end, kind))
       }
     }
   } else operands.push(operandOf(value.start, value.end, value.kind))

@@ -1,6 +1,6 @@
 /** dps/map-fields: renames, drops, sets, re-cases and trims fields of a JSON object, nested ones by dotted paths. */
 import { NOTHING, Node, clearNodes, dropAt, isStructural, joinTwins, nodeAt, renameAt, root, setAt, sets, settleTwins } from './node'
-import { Config, Kind, Members, Record, Segment, Writer, closeOf, hasBackslash, keyEnd, keyEscaped, keyStart, kindAt, memberCount, skipChecked, skipSpace, textOf, valueEnd, valueStart } from 'dps'
+import { Config, Items, Kind, Members, Record, Segment, Writer, closeOf, hasBackslash, keyEnd, keyEscaped, keyStart, kindAt, memberCount, skipChecked, skipSpace, textOf, valueEnd, valueStart } from 'dps'
 
 function parentOf(path: string): string {
   const dot = path.lastIndexOf('.')
@@ -23,14 +23,13 @@ function texts(config: Config, name: string): string[] {
     config.refuse('config.' + name + ' must be an array of field names')
     return list
   }
-  for (let i = 0; ; i++) {
-    const item = config.get(name + '.' + i.toString())
-    if (item.kind == Kind.Missing) break
-    if (item.kind != Kind.String) {
-      config.refuse('config.' + name + '.' + i.toString() + ' must be a field name')
+  const items = new Items(slice.start, slice.end)
+  while (items.next()) {
+    if (kindAt(items.start) != Kind.String) {
+      config.refuse('config.' + name + '.' + list.length.toString() + ' must be a field name')
       break
     }
-    list.push(textOf(item.start, item.end))
+    list.push(textOf(items.start, items.end))
   }
   return list
 }

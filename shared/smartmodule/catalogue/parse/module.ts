@@ -1,5 +1,5 @@
 /** dps/parse: makes values of a text: JSON, a line of separated values, or pairs such as `level=warn user="Ada L."`. */
-import { Config, Kind, Path, Record, Segment, Writer, hasTwins, parseJson, skipSpace, textOf, unescape } from 'dps'
+import { Config, Items, Kind, Path, Record, Segment, Writer, hasTwins, kindAt, parseJson, skipSpace, textOf, unescape } from 'dps'
 
 let field: string = ''
 let path: Path = new Path('')
@@ -29,11 +29,9 @@ export function init(config: Config): void {
   }
   keepsText = config.textOr('on_failure', '') == 'keep'
   columns = []
-  for (let i = 0; ; i++) {
-    const column = config.get('columns.' + i.toString())
-    if (column.kind != Kind.String) break
-    columns.push(String.UTF8.encode(textOf(column.start, column.end)))
-  }
+  const names = config.get('columns')
+  const items = new Items(names.start, names.end)
+  while (items.next() && kindAt(items.start) == Kind.String) columns.push(String.UTF8.encode(textOf(items.start, items.end)))
   if (format != 'csv' && config.get('columns').kind != Kind.Missing) config.refuse('config.columns is for the format csv alone')
   if (format == 'json' && config.get('separator').kind != Kind.Missing) config.refuse('config.separator is for the formats csv and key_value')
   if (format == 'csv' && columns.length == 0) config.refuse('config.columns must name the columns')

@@ -1,5 +1,5 @@
 /** dps/redact: hides fields, and what in texts looks like an e-mail address, a card number or an IBAN: masked, or as a pseudonym. */
-import { Config, Kind, Members, Path, Record, Segment, Writer, closeOf, escapeTo, hasBackslash, keyEnd, keyEscaped, keyStart, kindAt, memberCount, skipChecked, skipSpace, textOf, unescape, valueEnd, valueStart } from 'dps'
+import { Config, Items, Kind, Members, Path, Record, Segment, Writer, closeOf, escapeTo, hasBackslash, keyEnd, keyEscaped, keyStart, kindAt, memberCount, skipChecked, skipSpace, textOf, unescape, valueEnd, valueStart } from 'dps'
 import { NO_MEMBER, addEdit, clearEdits, roomForEdits, values, writeEdits } from 'dps/edits'
 import { hmac, setKey } from 'dps/sha256'
 
@@ -50,10 +50,10 @@ export function init(config: Config): void {
       fields.push(field)
     }
   } else if (given.kind != Kind.Missing) return config.refuse('config.fields must be an object of field: action')
-  for (let i = 0; ; i++) {
-    const item = config.get('detect.' + i.toString())
-    if (item.kind == Kind.Missing) break
-    const name = item.kind == Kind.String ? textOf(item.start, item.end) : ''
+  const detect = config.get('detect')
+  const items = new Items(detect.start, detect.end)
+  for (let i = 0; items.next(); i++) {
+    const name = kindAt(items.start) == Kind.String ? textOf(items.start, items.end) : ''
     if (name == 'email') hasEmail = true
     else if (name == 'card') hasCard = true
     else if (name == 'iban') hasIban = true

@@ -1,5 +1,5 @@
 /** dps/route-by: makes a record's key of its fields, by which it is spread over partitions. */
-import { Config, Kind, Path, Record, Writer, textOf, unescape } from 'dps'
+import { Config, Items, Kind, Path, Record, Writer, kindAt, textOf, unescape } from 'dps'
 
 let paths: Path[] = []
 let names: string[] = []
@@ -10,10 +10,10 @@ const key = new Writer()
 export function init(config: Config): void {
   paths = []
   names = []
-  for (let i = 0; ; i++) {
-    const name = config.get('fields.' + i.toString())
-    if (name.kind != Kind.String) break
-    names.push(textOf(name.start, name.end))
+  const fields = config.get('fields')
+  const items = new Items(fields.start, fields.end)
+  for (let i = 0; items.next() && kindAt(items.start) == Kind.String; i++) {
+    names.push(textOf(items.start, items.end))
     paths.push(new Path(names[i]))
   }
   if (paths.length == 0) config.refuse('config.fields must name at least one field')
