@@ -1,4 +1,4 @@
-/** Batches for streams in Avro and Protobuf, whose values a lane encodes: each record keeps its own time, and no batch grows. */
+/** Batches that a lane makes, above all of values that it encodes: each record has its own time, and no batch grows by its compression. */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -11,6 +11,7 @@ import { inflate } from '../../shared/kafka/protocol/compression.ts'
 import {
   COMPRESSION_MASK,
   BATCH_HEADER_BYTES,
+  LOG_APPEND_TIME,
   decodeRecords,
   encodeBatch,
   readBatchHeader,
@@ -66,10 +67,10 @@ const stepOf = (): StepSpec => ({
 type Given = { at: number; raw: string; timeMs: number }
 
 /** Runs the records through a chain for a stream of the format. */
-async function run(given: Given[], change: Partial<LaneChain>, steps: StepSpec[] = []): Promise<PartitionOutcome> {
+async function run(given: Given[], change: Partial<LaneChain>, steps: StepSpec[] = [], attributes = 0): Promise<PartitionOutcome> {
   const spec: LaneChain = { ...BARE_CHAIN, ...change }
-  const target = openRowTarget(spec)!
-  const chain = await openChain({ steps, rows: target.rows }, kernel, callWatchOver(), NO_TELEMETRY)
+  const target = openRowTarget(spec)
+  const chain = await openChain({ steps, rows: target?.rows }, kernel, callWatchOver(), NO_TELEMETRY)
   const records = given.map(({ timeMs, ...value }, offsetDelta) => ({
     offsetDelta,
     timestampDelta: BigInt(timeMs - BASE_MS),
@@ -77,13 +78,13 @@ async function run(given: Given[], change: Partial<LaneChain>, steps: StepSpec[]
     value: frame(1, JSON.stringify(value)),
     headers: [],
   }))
-  const batch = encodeBatch(records, BigInt(BASE_MS), 0)
+  const batch = encodeBatch(records, BigInt(BASE_MS), attributes)
   const context = {
     kernel,
     buffers: createBufferPool(0),
     chain,
     spec,
-    rowBuffer: target.buffer,
+    rowBuffer: target?.buffer,
     nowMs: Date.now(),
     lost: [0],
     lostMax: [0],
@@ -141,6 +142,17 @@ describe.each(['avro', 'protobuf'] as const)('a record written to a stream in %s
     expect(outcome.deadLetterOffsets).toEqual([1n])
   })
 })
+
+it.each([undefined, CODECS.avro])(
+  'a topic whose own time counts gives it to records that no step gives another (%#)',
+  async (sinkCodec) => {
+    const change = sinkCodec ? { sinkCodec } : {}
+    const given = TIMES.map((timeMs, index) => ({ at: BASE_MS + index, raw: '', timeMs }))
+    const times = async (steps: StepSpec[]) => batchesOf(await run(given, change, steps, LOG_APPEND_TIME)).flatMap((batch) => batch.times)
+    expect(await times([])).toEqual(TIMES.map(() => Math.max(...TIMES)))
+    expect(await times([stepOf()])).toEqual(given.map(({ at }) => at))
+  },
+)
 
 it.each(['gzip', 'zstd', 'lz4', 'snappy'] as const)('a batch that %s would make larger stays as it is', async (compression) => {
   const text = JSON.stringify({ type: 'record', name: 'R', fields: [AVRO.fields[0], { name: 'raw', type: 'bytes' }] })

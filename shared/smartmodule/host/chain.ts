@@ -21,7 +21,7 @@ import {
 } from './spec.ts'
 import { expectFrames } from './check-output.ts'
 import { createFailures, createFinisher } from './finish-output.ts'
-import { openSection, slicesByRecord } from './slices.ts'
+import { openSection, slicesByRecord, withOwnTimes } from './slices.ts'
 import { openInstance } from './open-instance.ts'
 import { createFailurePolicies } from './failure-policies.ts'
 import type { BatchContext, StepInstance } from './step.ts'
@@ -263,14 +263,12 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
     stepCount,
     memoryBytes: (step) => instances[step]?.memoryBytes() ?? 0,
     close: () => instances.forEach((instance) => instance.close?.()),
-    async run(batch, sink, output, hints) {
+    async run(source, sink, output, hints) {
+      const batch = stepCount === 0 ? source : withOwnTimes(kernel, source)
       known = hints
       policies.open(batch.partition, batch.baseOffset, hints)
-      const parts = slicesByRecord(kernel, batch, hints?.cuts ?? NO_CUTS)
       const whole = batch.firstDelta === 0 ? batch : { ...batch, firstDelta: 0 }
-      for (const part of parts) await runSlice(part.section, part.count, whole, sink, output)
+      for (const { section, count } of slicesByRecord(kernel, batch, hints?.cuts)) await runSlice(section, count, whole, sink, output)
     },
   }
 }
-
-const NO_CUTS: readonly bigint[] = []

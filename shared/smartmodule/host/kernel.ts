@@ -52,6 +52,8 @@ export type Kernel = {
     maxTimestamp: bigint,
     attributes: number,
   ): number
+  /** Gathers the section copied in last alone, its records without times of their own; 0 when it is malformed. */
+  gatherTimeless(length: number, count: number, lastDelta: number): number
   /** Adds whole batches of the bytes copied in last, until one must be looked at by itself; returns the bytes passed. */
   gatherBatches(length: number, position: bigint, until: bigint): number
   /** The offset after the batches passed last. */

@@ -67,8 +67,11 @@ function makeRoom(more: u32): void {
   gatheredCapacity = capacity
 }
 
-/** Copies the records of [from, from + length), renumbered; false, and nothing was added, when they are malformed. */
-function copyRecords(from: usize, length: u32, count: u32, lastDelta: i32, offsetShift: i32, timestampShift: i64): bool {
+/**
+ * Copies the records of [from, from + length), renumbered, with `isTimeless` all with the batch's base timestamp; false, and nothing was
+ * added, when they are malformed.
+ */
+function copyRecords(from: usize, length: u32, count: u32, lastDelta: i32, offsetShift: i32, timestampShift: i64, isTimeless: bool = false): bool {
   if (count > length) return false
   makeRoom(length + count * MORE_PER_RECORD + SLACK)
   let p = from
@@ -88,7 +91,7 @@ function copyRecords(from: usize, length: u32, count: u32, lastDelta: i32, offse
     p += sizeOfField(field)
     const delta = unzigzag(field)
     if (p > recordEnd || delta < 0 || delta > lastDelta) return false
-    const timestamp = zigzagLong(time + timestampShift)
+    const timestamp = isTimeless ? 0 : zigzagLong(time + timestampShift)
     const offset = zigzag(delta + offsetShift)
     const rest = recordEnd - p
     const body = 1 + sizeOf(timestamp) + sizeOf(offset as u64) + (rest as u32)
@@ -122,6 +125,12 @@ function join(from: usize, length: u32, count: u32, lastDelta: i32, offset: i64,
   gatheredCount += count
   lastOffset = last
   return true
+}
+
+/** Gathers the section that was just copied in alone, its records without times of their own; false when it is malformed. */
+export function gatherTimeless(length: u32, count: u32, lastDelta: i32): bool {
+  gatherBegin()
+  return copyRecords(sectionPtr, length, count, lastDelta, 0, 0, true)
 }
 
 /** Adds the section that was just copied in. Returns the bytes gathered so far, -1 when it was not added. */
