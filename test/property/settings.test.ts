@@ -92,7 +92,7 @@ describe('the settings of a source', () => {
   names: string[] = []
 }
 export const settings = new Settings()`
-    const { parameters } = (await settingsOf(source)) as { parameters: { properties: Record<string, object> } }
+    const { parameters } = (await settingsOf(source)) as { parameters: Record<string, unknown> }
     expect(parameters.properties).toMatchObject({
       level: { type: 'integer', enum: [1, 2, 3] },
       colours: { type: 'array', description: 'Colours.', maxItems: 2, items: { type: 'string', enum: ['red', 'green'] } },

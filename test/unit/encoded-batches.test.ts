@@ -36,10 +36,10 @@ const AVRO = {
   ],
 }
 const PROTOBUF = 'syntax = "proto3"; message R { int64 at = 1; string raw = 2; }'
-const CODECS = {
+const CODECS: Record<'avro' | 'protobuf', NonNullable<LaneChain['sinkCodec']>> = {
   avro: { format: 'avro', schema: { text: JSON.stringify(AVRO), references: [] } },
   protobuf: { format: 'protobuf', schema: { text: PROTOBUF, references: [] } },
-} as const
+}
 
 let kernel: Kernel
 let timestamp: WebAssembly.Module
@@ -156,7 +156,7 @@ it.each([undefined, CODECS.avro])(
 
 it.each(['gzip', 'zstd', 'lz4', 'snappy'] as const)('a batch that %s would make larger stays as it is', async (compression) => {
   const text = JSON.stringify({ type: 'record', name: 'R', fields: [AVRO.fields[0], { name: 'raw', type: 'bytes' }] })
-  const sinkCodec = { format: 'avro', schema: { text, references: [] } } as const
+  const sinkCodec: LaneChain['sinkCodec'] = { format: 'avro', schema: { text, references: [] } }
   const given = [{ at: 0, raw: randomBytes(60_000).toString('base64'), timeMs: BASE_MS }]
   const [plain] = (await run(given, { sinkCodec })).sink
   const [compressed] = (await run(given, { sinkCodec, compression })).sink
