@@ -103,8 +103,8 @@ export type FindPushable = (pipelineId: string, admitUnknown: () => Promise<void
 
 /**
  * Caches pipelines by id for a moment, also that an id is unknown. Definitions are large, and this look-up precedes every rate limit.
- * `admitUnknown` may refuse to look for one that was never found here. One that was is looked for in any case, since senders share addresses
- * with strangers: whoever makes one fail must not stop the pushes of others.
+ * `admitUnknown` may refuse to look for one that was never found here. One that was is looked for in any case: senders share addresses with
+ * strangers, and the failures of one sender must not stop the pushes of others.
  */
 export function createPushables(deps: Pick<Deps, 'db'>, now: () => number): FindPushable {
   const found = createMomentCache((id) => findPushable(deps, id), now)
