@@ -27,6 +27,9 @@ export const COORDINATOR_GROUP = 0
 /** Kafka's coordinator type for transactional ids. */
 export const COORDINATOR_TRANSACTION = 1
 
+/** Brokers of the metadata that are tried before the bootstrap ones, one after the other: a cluster may list any number that are down. */
+const TRIED_MAX = 4
+
 type Address = { host: string; port: number }
 
 /** The brokers of a cluster, see `openBrokers`. */
@@ -50,7 +53,7 @@ export function openBrokers(options: ClusterOptions) {
 
   /** A connection to any broker that answers, for metadata and look-ups. */
   async function anyBroker(): Promise<Connection> {
-    return pool.getFirstAvailable([...addresses.values(), ...(await Promise.all(bootstrap.map(resolved)))])
+    return pool.getFirstAvailable([...[...addresses.values()].slice(0, TRIED_MAX), ...(await Promise.all(bootstrap.map(resolved)))])
   }
 
   async function refreshAddresses(topics: string[]) {

@@ -2,9 +2,9 @@
 import type { Socket } from 'node:net'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { openLiar, type Liar } from '../attack/servers/index.ts'
-import { said, text } from '../attack/servers/postgres-server.ts'
-import { loggedIn, service, unique, type Client } from '../harness/client.ts'
-import { table } from '../harness/connectors.ts'
+import { converse, honest, said, text } from '../attack/servers/postgres-server.ts'
+import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { connect, table } from '../harness/connectors.ts'
 
 let client: Client
 beforeAll(async () => {
@@ -46,4 +46,29 @@ describe('a server’s long error', () => {
       expect([created.status, created.body.error!.details!.length]).toEqual([400, 2])
       expect(sizeOf(created.body)).toBeLessThan(10_000)
     }))
+})
+
+describe('a source whose server falls silent', () => {
+  it('can be stopped and deleted', async () => {
+    const silentAt = /ORDER BY "id"/
+    const config = { mode: 'query', cursor: 'id' }
+    let isSilent = false
+    const answer = (socket: Socket) =>
+      converse(socket, (query) => {
+        isSilent ||= silentAt.test(query)
+        return silentAt.test(query) ? undefined : honest(query)
+      })
+    await withPostgres(answer, async (connection) => {
+      const id = await connect(client, table({ table: 't', connection, ...config }), [], { connector_id: 'conn_blackhole', config: {} })
+      await eventually('the server is silent', async () => isSilent)
+      await client.call('POST', `/v1/pipelines/${id}/stop`)
+      await eventually(
+        'it is stopped',
+        async () => (await client.call('GET', `/v1/pipelines/${id}/status`)).body.status === 'stopped',
+        15_000,
+      )
+      await client.call('DELETE', `/v1/pipelines/${id}`)
+      await eventually('it is gone', async () => (await client.call('GET', `/v1/pipelines/${id}`)).status === 404, 15_000)
+    })
+  })
 })

@@ -3,6 +3,7 @@
  * was read and the position behind it go into one transaction. D1: a position is never durable before its records. Leases, fencing and
  * failover are the group's.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { findConnector } from '../../../shared/connectors/catalogue.ts'
 import { ConfigRefused } from '../../../shared/connectors/connector.ts'
 import { refusalIn } from '../../../shared/connectors/refusal.ts'
@@ -21,7 +22,7 @@ import { openTransactions, type Transactions } from '../transaction/transactions
 import { openIntakeWriter, type SplitState } from './intake-writer.ts'
 import { readSeen, remember } from './seen.ts'
 import { positionIn } from './split-position.ts'
-import { openSplitReader } from './split-reader.ts'
+import { CLOSE_MS, openSplitReader } from './split-reader.ts'
 
 /** An unavailable source is retried without limit; only errors that can't pass fail the pipeline. */
 const PATIENCE = { minMs: 200, maxMs: 15_000, failuresMax: Number.POSITIVE_INFINITY }
@@ -128,7 +129,7 @@ export function startIntake(options: IntakeOptions): Task {
       return end.kind === 'broken' ? { ...end, isPassing: true } : end
     } finally {
       await member.leave()
-      await source?.close().catch(() => {})
+      await Promise.race([source?.close().catch(() => {}), sleep(CLOSE_MS, undefined, { ref: false })])
       await connections.close().catch(() => {})
     }
   }

@@ -1,4 +1,5 @@
 /** Reads ahead in the splits of one assignment, each in its own order, up to a byte limit, and hands over what has arrived. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { OpenSource, SourceRead } from '../../../shared/connectors/source.ts'
 
 export type SplitRead = { split: number; read: SourceRead }
@@ -9,6 +10,8 @@ export type SplitReader = {
   close(): Promise<void>
 }
 
+/** How long reads, and their source, have to end: a server that is silent, or a driver that is deaf to its signal, must not hold the task. */
+export const CLOSE_MS = 5000
 /** Above this many bytes read and not yet taken, of all splits together, each split waits after its next read. */
 const AHEAD_BYTES = 8 << 20
 
@@ -66,7 +69,8 @@ export function openSplitReader(
       resume.forEach((each) => each())
       resume = []
       wake?.()
-      await Promise.all(following)
+      // What a read gives after this is dropped: the signal is aborted.
+      await Promise.race([Promise.all(following), sleep(CLOSE_MS, undefined, { ref: false })])
     },
   }
 }

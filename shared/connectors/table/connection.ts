@@ -62,15 +62,42 @@ export function clientConfigOf(config: { connection?: Secret }, context: Connect
 }
 
 const CONNECT_TIMEOUT_MS = 5000
+const GOODBYE_MS = 2000
+/** For what a source asks: a server that falls silent does not keep `statement_timeout`, so the client has a limit of its own. */
+export const SOURCE_LIMITS = { statement_timeout: 60_000, query_timeout: 65_000, keepAlive: true } as const
 
-/** Runs `work` with its own connection. If the connection breaks, only this work fails. */
-export async function withDatabase<T>(config: ClientConfig, work: (client: pg.Client) => Promise<T>): Promise<T> {
+/** The socket of a client, which pg does not expose. */
+export const socketOf = (client: pg.Client | undefined): net.Socket | undefined =>
+  (client as unknown as { connection?: { stream?: net.Socket } } | undefined)?.connection?.stream
+
+/** A connected client. If the connection breaks, only its queries fail; an aborted signal ends it, whether its server answers or not. */
+export async function openDatabase(config: ClientConfig, signal?: AbortSignal): Promise<{ client: pg.Client; close(): Promise<void> }> {
+  signal?.throwIfAborted()
   const client = new pg.Client({ connectionTimeoutMillis: CONNECT_TIMEOUT_MS, ...config })
   client.on('error', () => {})
-  await client.connect()
+  const cut = (): void => void socketOf(client)?.destroy()
+  signal?.addEventListener('abort', cut)
+  async function close(): Promise<void> {
+    const timer = setTimeout(cut, GOODBYE_MS)
+    await client.end().catch(() => {})
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', cut)
+  }
+  try {
+    await client.connect()
+  } catch (error) {
+    await close()
+    throw error
+  }
+  return { client, close }
+}
+
+/** Runs `work` with its own connection, see `openDatabase`. */
+export async function withDatabase<T>(config: ClientConfig, work: (client: pg.Client) => Promise<T>, signal?: AbortSignal): Promise<T> {
+  const { client, close } = await openDatabase(config, signal)
   try {
     return await work(client)
   } finally {
-    await client.end().catch(() => {})
+    await close()
   }
 }

@@ -3,14 +3,13 @@
  * cursor column grew, but neither deleted rows nor a row that commits late with a smaller cursor.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
 import { z } from 'zod'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import { createBlockBuilder } from '../record-block.ts'
 import type { OpenSource } from '../source.ts'
 import { rowToJson, SESSION_OPTIONS } from './column-json.ts'
 import type { TableSourceConfig } from './connector.ts'
-import { clientConfigOf } from './connection.ts'
+import { clientConfigOf, openDatabase, SOURCE_LIMITS } from './connection.ts'
 import { readColumns, readTextRows } from './table-shape.ts'
 
 const ROWS = 5000
@@ -21,9 +20,7 @@ export async function openQuerySource(config: TableSourceConfig, context: Connec
   return {
     async *read(split, position, _seen, signal) {
       if (split.index !== 0) return
-      const client = new pg.Client({ ...server, options: SESSION_OPTIONS, connectionTimeoutMillis: 5000, statement_timeout: 60_000 })
-      client.on('error', () => {})
-      await client.connect()
+      const { client, close } = await openDatabase({ ...server, options: SESSION_OPTIONS, ...SOURCE_LIMITS }, signal)
       try {
         const shape = await readColumns(client, config.table)
         const cursor = config.cursor!
@@ -53,7 +50,7 @@ export async function openQuerySource(config: TableSourceConfig, context: Connec
           if (placed.length < ROWS) await sleep(config.poll_interval_ms, undefined, { signal }).catch(() => {})
         }
       } finally {
-        await client.end().catch(() => {})
+        await close()
       }
     },
     close: async () => {},

@@ -15,7 +15,7 @@ import { rowToJson, SESSION_OPTIONS } from './column-json.ts'
 import { quoted } from './columns.ts'
 import type { TableSourceConfig } from './connector.ts'
 import { createDecoder, lsnText, parseLsn } from './pgoutput.ts'
-import { clientConfigOf, withDatabase } from './connection.ts'
+import { clientConfigOf, SOURCE_LIMITS, socketOf, withDatabase } from './connection.ts'
 import { assertPublished, assertSlot, createSlot, dropOtherSlots, findSlot, publicationOf, type WithClient } from './replication-slot.ts'
 import { findRow, readLoggedColumns, readTextRows, type LoggedShape, type TableShape } from './table-shape.ts'
 
@@ -86,10 +86,13 @@ export async function openReplication(config: TableSourceConfig, context: Connec
   /** The slot of the first start: it is tried again until a position is committed, and each try must not leave a slot behind. */
   let made: Awaited<ReturnType<typeof createSlot>> | undefined
 
-  const withClient = <T>(work: (client: pg.Client) => Promise<T>): Promise<T> =>
-    withDatabase({ ...server, options: SESSION_OPTIONS, statement_timeout: 60_000 }, work)
+  const withClientUntil =
+    (signal?: AbortSignal): WithClient =>
+    (work) =>
+      withDatabase({ ...server, options: SESSION_OPTIONS, ...SOURCE_LIMITS }, work, signal)
 
   async function* follow(from: Position, { key, named }: LoggedShape, signal: AbortSignal): AsyncGenerator<SourceRead> {
+    const withClient = withClientUntil(signal)
     const slot = slotOf(from)
     await assertSlot(withClient, slot)
     await assertPublished(withClient, publication, table)
@@ -113,11 +116,11 @@ export async function openReplication(config: TableSourceConfig, context: Connec
       } catch (error) {
         failure = error
       }
-      if (changes.bytes() > WAITING_BYTES_MAX || changes.isLacking()) streamOf(plugin)?.pause()
+      if (changes.bytes() > WAITING_BYTES_MAX || changes.isLacking()) socketOf(plugin.client)?.pause()
       wake?.()
     })
     const service = new LogicalReplicationService(
-      { ...server, options: SESSION_OPTIONS, connectionTimeoutMillis: 5000 },
+      { ...server, options: SESSION_OPTIONS, connectionTimeoutMillis: 5000, keepAlive: true },
       // The library's own timer would confirm what was received, not what is committed.
       { acknowledge: { auto: false, timeoutSeconds: 0 } },
     )
@@ -146,7 +149,7 @@ export async function openReplication(config: TableSourceConfig, context: Connec
         await changes.complete()
         if (changes.isNew()) {
           yield changes.take()
-          streamOf(plugin)?.resume()
+          socketOf(plugin.client)?.resume()
         }
         if (failure !== undefined) throw failure
       }
@@ -156,6 +159,7 @@ export async function openReplication(config: TableSourceConfig, context: Connec
       clearInterval(look)
       // A silent server would never end the connection.
       await Promise.race([service.destroy().catch(() => {}), sleep(GOODBYE_MS)])
+      socketOf(plugin.client)?.destroy()
       // The library has removed its listeners; a late error must not end the process.
       plugin.client?.on('error', () => {})
       void running
@@ -166,6 +170,7 @@ export async function openReplication(config: TableSourceConfig, context: Connec
     async *read(split, position, _seen, signal) {
       // One slot has one order, so only the owner of the first split reads it.
       if (split.index !== 0) return
+      const withClient = withClientUntil(signal)
       const shape = await withClient((client) => readLoggedColumns(client, table))
       if (shape.refusal !== undefined) throw new ConfigRefused(`the table ${table} ${shape.refusal}`)
       let at = position === undefined ? undefined : Position.parse(JSON.parse(position))
@@ -176,7 +181,8 @@ export async function openReplication(config: TableSourceConfig, context: Connec
       try {
         if (!at) {
           if (made && !(await findSlot(withClient, made.slot))) made = undefined
-          const { slot, lsn } = (made ??= await createSlot(withClient, publication, table))
+          // To its end, also when reading stops meanwhile: a slot whose name is not known could not be used again.
+          const { slot, lsn } = (made ??= await createSlot(withClientUntil(), publication, table))
           at = { s: slot, l: lsn, k: [], n: 0 }
           yield { block: createBlockBuilder(0).take(), position: JSON.stringify(at) }
         }
@@ -196,8 +202,3 @@ export async function openReplication(config: TableSourceConfig, context: Connec
 }
 
 const later = (a: bigint | undefined, b: bigint): bigint => (a !== undefined && a > b ? a : b)
-
-/** The socket of a replication connection, which pg does not expose. */
-function streamOf({ client }: ChangePlugin): { pause(): void; resume(): void } | undefined {
-  return (client as unknown as { connection?: { stream?: { pause(): void; resume(): void } } } | undefined)?.connection?.stream
-}
