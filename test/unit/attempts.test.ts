@@ -1,6 +1,7 @@
 /** When the reconciler tries again what could not be finished, and whose turn it is. */
 import { describe, expect, it } from 'vitest'
 import { createAttempts } from '../../services/control-plane/reconciler/attempts.ts'
+import { limitMs } from '../harness/machine-speed.ts'
 import { createLogger } from '../../shared/telemetry/log.ts'
 
 function setUp() {
@@ -59,5 +60,29 @@ describe('what can’t be finished', () => {
     expect(attempts.waiting()).toEqual(['bad-1'])
     await attempts.attempt('remove it', { id: 'bad-1', account_id: 'bad' }, () => Promise.resolve())
     expect(attempts.waiting()).toEqual([])
+  })
+})
+
+describe('what waits for a server that is silent', () => {
+  it('holds up no other account, and of its own account one thing is begun at a time', async () => {
+    const attempts = createAttempts({ log: createLogger('attempts', 'silent') }, Date.now, 10)
+    const begun: string[] = []
+    const silent = Promise.withResolvers<void>()
+    const rows = [...Array.from({ length: 25 }, (_, index) => `bad-${index}`), ...Array.from({ length: 5 }, (_, index) => `good-${index}`)]
+    const pass = () =>
+      attempts.each(
+        rows.filter((id) => !begun.includes(id)).map((id) => ({ id, account_id: id.slice(0, id.indexOf('-')) })),
+        limitMs(1000),
+        (row) =>
+          attempts.attemptAside('remove it', row, () => {
+            begun.push(row.id)
+            return row.account_id === 'bad' ? silent.promise : Promise.resolve()
+          }),
+      )
+    await pass()
+    await pass()
+    expect(begun.toSorted()).toEqual(['bad-0', 'good-0', 'good-1', 'good-2', 'good-3', 'good-4'])
+    silent.resolve()
+    await expect.poll(() => pass().then(() => begun.length), { timeout: limitMs(10_000) }).toBe(rows.length)
   })
 })

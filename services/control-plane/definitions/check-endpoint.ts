@@ -19,7 +19,7 @@ import type { Deps } from '../deps.ts'
 const TIMEOUT_MS = 8000
 
 const CHECK = { cpuMs: 4000, wallMs: TIMEOUT_MS + 1000, isWaiting: true }
-const DISPOSE = { cpuMs: 10_000, wallMs: 30_000, isWaiting: true }
+const DISPOSE = { cpuMs: 10_000, wallMs: 10_000, isWaiting: true }
 
 /** What a check of a connector takes. */
 export type CheckDeps = Pick<Deps, 'db' | 'secretBox' | 'connectorDefaults' | 'workshop' | 'log'>

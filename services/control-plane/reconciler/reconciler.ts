@@ -62,7 +62,7 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
   }
 
   async function finishPipeline(pipeline: PipelineRow): Promise<void> {
-    const takeDown = () => attempt('remove a pipeline', pipeline, () => takeDownPipeline(deps, pipeline))
+    const takeDown = () => attempts.attemptAside('remove a pipeline', pipeline, () => takeDownPipeline(deps, pipeline))
     if (pipeline.status === 'creating' && !isOld(pipeline))
       return attempt('set up a pipeline', pipeline, () => setUpPipeline(deps, pipeline))
     if (pipeline.status === 'creating') {

@@ -99,7 +99,7 @@ export async function assertPublished(withClient: WithClient, publication: strin
 /** Removes the slots and the publication; a slot left behind would keep the server's log forever. */
 export async function disposeReplication(config: TableSourceConfig, context: ConnectorContext): Promise<void> {
   const publication = publicationOf(context.runId)
-  await withDatabase({ ...clientConfigOf(config, context), statement_timeout: 10_000 }, async (client) => {
+  await withDatabase({ ...clientConfigOf(config, context), statement_timeout: 8000, query_timeout: 9000 }, async (client) => {
     await client.query(
       `SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE ${OF_PUBLICATION} AND active_pid IS NOT NULL`,
       [publication],
