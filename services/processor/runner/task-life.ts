@@ -31,7 +31,7 @@ const RESTARTS_MAX = 10
 /** A task that has failed to start for this long is declined, so that another processor tries. */
 const DECLINE_AFTER_MS = 30_000
 
-/** Lines of tasks in the processor's own log; all that a pipeline's log may have is there. */
+/** Lines of all tasks in the processor's own log, which is the operator's; the pipeline's log has what it may have. */
 const LOGGED_BURST = 50
 const LOGGED_PER_SECOND = 5
 
@@ -72,8 +72,7 @@ function tellEnd({ log, telemetry }: TaskLifeOptions, definition: PipelineDefini
 }
 
 export function createTaskLife(options: TaskLifeOptions): TaskLife {
-  const { definitions, notes, now } = options
-  /** Of all tasks: what connectors log goes to the processor's own log too, which is the operator's. */
+  const { definitions, notes, now, names, lanes, budget, fetch, roundBytesMax } = options
   const written = createLineRate(LOGGED_BURST, LOGGED_PER_SECOND, now)
 
   function openTask(definition: PipelineDefinition, id: TaskId, chain: LaneChain, fields: object): Task {
@@ -101,7 +100,6 @@ export function createTaskLife(options: TaskLifeOptions): TaskLife {
       onChange: options.onChange,
       phases: options.phases,
     }
-    const { names, lanes, budget, fetch, roundBytesMax } = options
     const earlier = async (revision: number) => {
       const found = await definitions.revision(definition.pipeline_id, revision)
       return found && { definition: found, chain: await notedChainOf(found, id) }

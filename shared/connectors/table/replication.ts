@@ -73,6 +73,21 @@ async function* readRows(
   }
 }
 
+/** Works with a connection of its own until the signal aborts. */
+const withClientOf =
+  (server: ReturnType<typeof clientConfigOf>) =>
+  (signal?: AbortSignal): WithClient =>
+  (work) =>
+    withDatabase({ ...server, options: SESSION_OPTIONS, ...SOURCE_LIMITS }, work, signal)
+
+async function endService(service: LogicalReplicationService, plugin: ReturnType<typeof createPlugin>): Promise<void> {
+  // A silent server would never end the connection.
+  await Promise.race([service.destroy().catch(() => {}), sleep(GOODBYE_MS)])
+  socketOf(plugin.client)?.destroy()
+  // The library has removed its listeners; a late error must not end the process.
+  plugin.client?.on('error', () => {})
+}
+
 /** Opens the source that reads the rows and then follows the log; split 0 reads it. */
 export async function openReplication(config: TableSourceConfig, context: ConnectorContext): Promise<OpenSource> {
   const server = clientConfigOf(config, context)
@@ -86,10 +101,7 @@ export async function openReplication(config: TableSourceConfig, context: Connec
   /** The slot of the first start: it is tried again until a position is committed, and each try must not leave a slot behind. */
   let made: Awaited<ReturnType<typeof createSlot>> | undefined
 
-  const withClientUntil =
-    (signal?: AbortSignal): WithClient =>
-    (work) =>
-      withDatabase({ ...server, options: SESSION_OPTIONS, ...SOURCE_LIMITS }, work, signal)
+  const withClientUntil = withClientOf(server)
 
   async function* follow(from: Position, { key, named }: LoggedShape, signal: AbortSignal): AsyncGenerator<SourceRead> {
     const withClient = withClientUntil(signal)
@@ -157,11 +169,7 @@ export async function openReplication(config: TableSourceConfig, context: Connec
       signal.removeEventListener('abort', onAbort)
       clearInterval(status)
       clearInterval(look)
-      // A silent server would never end the connection.
-      await Promise.race([service.destroy().catch(() => {}), sleep(GOODBYE_MS)])
-      socketOf(plugin.client)?.destroy()
-      // The library has removed its listeners; a late error must not end the process.
-      plugin.client?.on('error', () => {})
+      await endService(service, plugin)
       void running
     }
   }
