@@ -113,8 +113,12 @@ export const deleteMemberOperation = operation(deleteMemberContract, async ({ db
 })
 
 export const createMemberLinkOperation = operation(createMemberLinkContract, async ({ db, credentials }, caller, { params }) => {
-  const member = await getGrantable(db, caller, params.id)
   const { token, ...link } = newLink(credentials, Date.now())
-  await insertLink(db, { ...link, member_id: member.id })
+  await inTransaction(db, async (trx) => {
+    // A role that is raised meanwhile would leave it a link that was made for the lesser one.
+    await lockAccount(trx, caller.accountId)
+    const member = await getGrantable(trx, caller, params.id)
+    await insertLink(trx, { ...link, member_id: member.id })
+  })
   return { status: 201, body: { sign_in_token: token, sign_in_expires_at: link.expires_at } }
 })
