@@ -170,13 +170,14 @@ async function inUseFaults(db: Queryable, { manifest }: Asked, known: Known, gon
     ...[source, sink].flatMap((end) => ('stream' in end ? [[name, 'stream', end.stream] as const] : [])),
     ...steps.map(({ module }) => [name, 'smartmodule', module] as const),
   ])
+  const endsOn = Map.groupBy(ends, ([, kind, name]) => `${kind}/${name}`)
   const users = await listUsersOf(
     db,
     gone.flatMap(({ kind, name }) => idOf(known, kind, name) ?? []),
   )
   const goes = new Set(gone.flatMap(({ kind, name }) => (kind === 'pipeline' ? [name] : [])))
   return gone.flatMap(({ kind, name }) => {
-    const own = ends.flatMap(([pipeline, used, what]) => (used === kind && what === name ? [pipeline] : []))
+    const own = (endsOn.get(`${kind}/${name}`) ?? []).map(([pipeline]) => pipeline)
     // Those of the manifest will use what it says.
     const others = (users.get(idOf(known, kind, name) ?? '') ?? []).filter(
       (pipeline) => !goes.has(pipeline) && !Object.hasOwn(manifest.pipelines, pipeline),
