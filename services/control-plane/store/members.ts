@@ -109,14 +109,17 @@ export async function insertLink(db: Queryable, link: { token_hash: Buffer; memb
   await db('sign_in_links').where({ member_id }).whereNotIn('token_hash', newest).delete()
 }
 
-/** Uses the link up; undefined where there is none, or it has expired. */
-export async function takeLink(db: Queryable, tokenHash: Buffer): Promise<MemberRow | undefined> {
-  const [link] = await db('sign_in_links')
-    .where({ token_hash: tokenHash })
-    .where('expires_at', '>', db.fn.now())
-    .delete()
-    .returning('member_id')
-  return link && db('members').where({ id: link.member_id }).first()
+const validLink = (db: Queryable, tokenHash: Buffer) =>
+  db('sign_in_links').where({ token_hash: tokenHash }).where('expires_at', '>', db.fn.now())
+
+/** Whom the link signs in; undefined where there is none, or it has expired. */
+export async function findLinked(db: Queryable, tokenHash: Buffer): Promise<MemberRow | undefined> {
+  return db('members').whereIn('id', validLink(db, tokenHash).select('member_id')).first()
+}
+
+/** Uses the link up; false where there is none any more. */
+export async function takeLink(db: Queryable, tokenHash: Buffer): Promise<boolean> {
+  return (await validLink(db, tokenHash).delete()) > 0
 }
 
 /** Stores a session; expired ones go. */

@@ -23,6 +23,7 @@ import {
   insertLink,
   insertMember,
   listMembers,
+  lockMember,
   updateMember,
   type MemberRow,
 } from '../../store/members.ts'
@@ -94,6 +95,8 @@ export const updateMemberOperation = operation(updateMemberContract, async ({ db
     if (body.role !== undefined && body.role !== member.role) {
       assertMayGrant(caller, body.role)
       await assertOwnerLeft(trx, member)
+      // No session may begin meanwhile by a link of before.
+      await lockMember(trx, member.id)
       // A link that was made for the lesser role must not sign in with the greater one.
       await endOtherSessions(trx, member.id, caller.session?.id === member.id ? caller.session.tokenHash : undefined)
     }
@@ -115,7 +118,7 @@ export const deleteMemberOperation = operation(deleteMemberContract, async ({ db
 export const createMemberLinkOperation = operation(createMemberLinkContract, async ({ db, credentials }, caller, { params }) => {
   const { token, ...link } = newLink(credentials, Date.now())
   await inTransaction(db, async (trx) => {
-    // A role that is raised meanwhile would leave it a link that was made for the lesser one.
+    // Two requests could otherwise make the link for the role that the member had, and leave it valid for a greater one.
     await lockAccount(trx, caller.accountId)
     const member = await getGrantable(trx, caller, params.id)
     await insertLink(trx, { ...link, member_id: member.id })

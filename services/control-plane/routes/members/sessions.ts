@@ -12,6 +12,7 @@ import { findAccount } from '../../store/accounts.ts'
 import {
   deleteSession,
   endOtherSessions,
+  findLinked,
   findSession,
   findSigningIn,
   lockMember,
@@ -37,13 +38,17 @@ const severalAccounts = (found: readonly NamedMember[]): ServiceError =>
     details: found.map(({ account_id, account_name }) => ({ path: '/account_id', message: `${account_id} is ${account_name}` })),
   })
 
+/** Asked with the member locked. */
+type Proof = NonNullable<Parameters<typeof openSession>[2]>
+type Proven = { member: MemberRow; prove: Proof }
+
 type ByPassword = { email: string; password: string; account_id?: string | undefined }
 
 /**
  * The member with this password. A wrong one for an account that knows the address is a failure, and that account is told, even if it is
  * right for another: anyone may add an address to their own account, with a password to compare guesses with.
  */
-async function byPassword({ db }: Pick<Deps, 'db'>, asked: ByPassword, guarded: SignIn['guarded'], audit: SignInAudit): Promise<MemberRow> {
+async function byPassword({ db }: Pick<Deps, 'db'>, asked: ByPassword, guarded: SignIn['guarded'], audit: SignInAudit): Promise<Proven> {
   const { known, found } = await guarded(asked.email, async () => {
     const known = await findSigningIn(db, 'password_hash', asked.email, asked.account_id)
     const found = await whosePassword(known, asked.password).catch((error: unknown) => {
@@ -56,7 +61,26 @@ async function byPassword({ db }: Pick<Deps, 'db'>, asked: ByPassword, guarded: 
   if (found.length < known.length || found.length > 1)
     await guarded(asked.email, () => Promise.reject(invalidCredentials('it is wrong for another account'))).catch(() => {})
   if (found.length > 1) throw severalAccounts(found)
-  return found[0]!
+  const member = found[0]!
+  const prove: Proof = (_trx, { password_hash }) => {
+    if (password_hash !== member.password_hash) throw invalidCredentials('the password was changed meanwhile')
+  }
+  return { member, prove }
+}
+
+/** The member for whom the link was made. It is used up as the session begins. */
+async function byLink({ db, credentials }: SignInDeps, asked: { sign_in_token: string }, guarded: SignIn['guarded']): Promise<Proven> {
+  const hash = credentials.hashOf(asked.sign_in_token)
+  const isVoid = () => invalidCredentials('the link was used already, or has expired')
+  const member = await guarded('link', async (): Promise<MemberRow> => {
+    const found = await findLinked(db, hash)
+    if (!found) throw isVoid()
+    return found
+  })
+  const prove: Proof = async (trx) => {
+    if (!(await takeLink(trx, hash))) throw isVoid()
+  }
+  return { member, prove }
 }
 
 /** Signs in. Needs no token itself. */
@@ -67,15 +91,9 @@ export const createSession = {
     const result = validated(createSessionContract.request.body.options[form], body)
     if ('details' in result) throw invalidRequest(result.details)
     const asked = result.value
-    const member =
-      'email' in asked
-        ? await byPassword({ db }, asked, guarded, audit)
-        : await guarded('link', async (): Promise<MemberRow> => {
-            const found = await takeLink(db, credentials.hashOf(asked.sign_in_token))
-            if (!found) throw invalidCredentials('the link was used already, or has expired')
-            return found
-          })
-    const { token, active } = await openSession({ db, credentials }, member).catch((error: unknown) => {
+    const { member, prove } =
+      'email' in asked ? await byPassword({ db }, asked, guarded, audit) : await byLink({ db, credentials }, asked, guarded)
+    const { token, active } = await openSession({ db, credentials }, member, prove).catch((error: unknown) => {
       if (error instanceof ServiceError && error.status < 500) audit.refused(member)
       throw error
     })
