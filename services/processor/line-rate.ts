@@ -2,7 +2,7 @@
 
 export type LineRate = {
   /**
-   * How many lines were dropped since the last one that was written, with those `before` this line; undefined where this one is dropped too.
+   * How many lines were dropped since the last one that was written, with those `before` this line; undefined where it is dropped too.
    * `isRoom`: whether there is room for it besides.
    */
   take(before?: number, isRoom?: boolean): number | undefined

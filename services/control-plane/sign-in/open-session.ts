@@ -7,7 +7,7 @@ import { inTransaction, type Queryable } from '../store/database.ts'
 import { findSession, insertSession, lockMember, type ActiveSession, type MemberRow } from '../store/members.ts'
 
 /**
- * The session, and the token for its cookie. `prove` throws where what the member has proven holds no more: whoever changes a role or a
+ * The session, and the token for its cookie. `prove` throws where what the member has proven holds no more: a change of a role or a
  * password ends the sessions with the member locked, and none may begin after that by what held before. Throws invalid_credentials for a
  * removed member, forbidden for a suspended account.
  */

@@ -10,7 +10,7 @@ export type SplitReader = {
   close(): Promise<void>
 }
 
-/** How long reads, and their source, have to end: a server that is silent, or a driver that is deaf to its signal, must not hold the task. */
+/** How long reads, and their source, have to end: a silent server, or a driver that is deaf to its signal, must not hold the task. */
 export const CLOSE_MS = 5000
 /** Above this many bytes read and not yet taken, of all splits together, each split waits after its next read. */
 const AHEAD_BYTES = 8 << 20
