@@ -107,7 +107,8 @@ it('a topic that does not exist is waited for for ten seconds', async () => {
 })
 
 it('the sink of an earlier revision is given up after its time', async () => {
-  const running = (revision: number) => ({ definition: { revision, sink: { revision } }, chain: { close: () => {} } }) as unknown as Running
+  const running = (revision: number) =>
+    ({ definition: { revision, sink: { topic: `t${revision}` } }, chain: { close: () => {} } }) as unknown as Running
   const away = () => Promise.reject(new Interrupted({ kind: 'sink_away', afterMs: 0 }, 'away'))
   const planners = createPlanners(
     async () => running(1) as never,
@@ -117,7 +118,6 @@ it('the sink of an earlier revision is given up after its time', async () => {
   const open = () => planners.open(1, running(2), async () => running(1))
   await expect(open()).rejects.toThrow('away')
   setBack(21_000)
-  await expect(open()).rejects.toThrow('away')
   expect((await open()).definition.revision).toBe(2)
 })
 
