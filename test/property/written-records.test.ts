@@ -6,12 +6,14 @@ import { limitMs } from '../harness/machine-speed.ts'
 import { timesOf } from '../harness/times-of.ts'
 
 const json = fc.jsonValue({ maxDepth: 3, stringUnit: 'grapheme' })
+/** Beside the records, a member named `__proto__` is refused. */
+const others = json.filter((value) => !JSON.stringify(value).includes('__proto__'))
 const space = fc.constantFrom('', ' ', '\n\t')
 
 describe('a body of records', () => {
   it('has the values that JSON.parse finds, and their bytes', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(json, { maxLength: 5 }), json, space, fc.boolean(), async (values, other, gap, isFirst) => {
+      fc.asyncProperty(fc.array(json, { maxLength: 5 }), others, space, fc.boolean(), async (values, other, gap, isFirst) => {
         const list = `[${gap}${values.map((value) => JSON.stringify(value)).join(`${gap},`)}${gap}]`
         const members = [`"records"${gap}:${list}`, `"other":${JSON.stringify(other)}`]
         const bytes = Buffer.from(`${gap}{${(isFirst ? members : members.toReversed()).join(gap + ',')}}${gap}`)
