@@ -56,6 +56,28 @@ export function createTopicLook(cluster: Pick<Cluster, 'describeTopic'>, topic: 
   }
 }
 
+/** How old a layout may be in milliseconds: a topic gets partitions while pipelines run. */
+export const LAYOUT_MS = 15_000
+
+/** The layout that `look` finds, kept for `LAYOUT_MS`. */
+export function keepLayout(look: () => Promise<TopicLayout>) {
+  let layout: TopicLayout | undefined
+  let lookedAt = 0
+  return {
+    /** Rejects as `look` does. */
+    async current(): Promise<TopicLayout> {
+      if (layout && performance.now() - lookedAt <= LAYOUT_MS) return layout
+      const found = await look()
+      ;[layout, lookedAt] = [found, performance.now()]
+      return found
+    },
+    /** Its leaders have moved: the next `current` looks again. */
+    forget(): void {
+      layout = undefined
+    },
+  }
+}
+
 /** Connects to the other cluster and looks for the topic. */
 export const checkOtherCluster: CheckConnector<Place> = async (config, context, signal) => {
   const cluster = openOtherCluster(config, context)

@@ -10,12 +10,9 @@ import type { ConnectorContext } from '../connector.ts'
 import { blockOf } from '../encode/whole-records.ts'
 import type { OpenSink, Written } from '../sink.ts'
 import type { KafkaSinkConfig } from './connector.ts'
-import { createTopicLook, openOtherCluster } from './other-cluster.ts'
+import { createTopicLook, keepLayout, openOtherCluster } from './other-cluster.ts'
 import { openOtherRegistry } from './other-registry.ts'
 import { createBlockWriter } from './write-block.ts'
-
-/** How old the topic's layout may be: keys go to other partitions once there are more of them. */
-const LAYOUT_MS = 15_000
 
 /** Opens the sink. Throws where the topic can’t be found. */
 export async function openKafkaSink(config: KafkaSinkConfig, context: ConnectorContext): Promise<OpenSink> {
@@ -23,14 +20,12 @@ export async function openKafkaSink(config: KafkaSinkConfig, context: ConnectorC
   const connections = cluster.openConnections('sink')
   const registry = config.registry && openOtherRegistry(config.registry, context)
   const prefix = config.schema_id === undefined ? Buffer.alloc(0) : frame(config.schema_id, '')
-  const lookUp = createTopicLook(cluster, config.topic, context.now)
-  let lookedAt = 0
-  const look = async () => {
-    const found = await lookUp()
-    lookedAt = performance.now()
-    return found
+  const topic = keepLayout(createTopicLook(cluster, config.topic, context.now))
+  const lookAgain = () => {
+    topic.forget()
+    return topic.current()
   }
-  let layout = await look().catch(async (error: unknown) => {
+  let layout = await topic.current().catch(async (error: unknown) => {
     await cluster.close().catch(() => {})
     throw error
   })
@@ -39,11 +34,11 @@ export async function openKafkaSink(config: KafkaSinkConfig, context: ConnectorC
     const parts = [{ topic: config.topic, partitions: [{ partition, batch }] }]
     try {
       const [answer] = await produceBatches(await connections.leader(layout.leaders[partition]!), null, parts)
-      if (answer && hasMoved(answer.errorCode)) layout = await look()
+      if (answer && hasMoved(answer.errorCode)) layout = await lookAgain()
       return answer ?? { errorCode: 0, errorMessage: null }
     } catch (error) {
       // A broker that died does not report where its partitions moved.
-      layout = await look()
+      layout = await lookAgain()
       throw error
     }
   })
@@ -51,7 +46,8 @@ export async function openKafkaSink(config: KafkaSinkConfig, context: ConnectorC
   return {
     rows: { kind: 'records' },
     async write(delivery, pieces, signal): Promise<Written> {
-      if (performance.now() - lookedAt > LAYOUT_MS) layout = await look()
+      // Keys go to other partitions once there are more of them.
+      layout = await topic.current()
       const partitions = layout.leaders.length
       const codec = registry && (await registry.codec(config.schema_id!, signal))
       if (registry && !codec) return { kind: 'permanent', reason: `the other registry has no usable schema ${config.schema_id}` }

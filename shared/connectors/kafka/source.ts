@@ -24,7 +24,7 @@ import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import { createBlockBuilder, type BlockBuilder } from '../record-block.ts'
 import type { OpenSource } from '../source.ts'
 import type { KafkaSourceConfig } from './connector.ts'
-import { createTopicLook, openOtherCluster } from './other-cluster.ts'
+import { createTopicLook, keepLayout, LAYOUT_MS, openOtherCluster } from './other-cluster.ts'
 import { openOtherRegistry, type OtherRegistry } from './other-registry.ts'
 
 /** The next offset by partition, and under `id` the topic's id, which differs if the topic is recreated. */
@@ -37,8 +37,6 @@ const BLOCK_BYTES = 1 << 20
 const WAIT_MS = 500
 /** Progress over what holds no record, such as transaction markers, is committed once a minute. */
 const QUIET_COMMIT_MS = 60_000
-/** How often the layout is read again, because readers are not notified of new partitions. */
-const LAYOUT_MS = 15_000
 
 const positionOf = (offsets: ReadonlyMap<number, bigint>, topicId: string): string =>
   JSON.stringify({
@@ -95,29 +93,18 @@ export function createRecordReader(config: Pick<KafkaSourceConfig, 'topic' | 'fr
   }
 }
 
-/** The topic as it is now, looked at again from time to time. */
+/** The topic as it is now, looked at again from time to time; it throws ConfigRefused when the topic was recreated. */
 function openTopic(look: () => Promise<TopicLayout>, config: KafkaSourceConfig, idBefore: string | undefined) {
   let topicId = idBefore
-  let layout: TopicLayout | undefined
-  let lookedAt = 0
-  return {
-    /** Throws ConfigRefused when the topic was recreated. */
-    async layout(): Promise<TopicLayout> {
-      if (layout && performance.now() - lookedAt <= LAYOUT_MS) return layout
-      const found = await look()
-      topicId ??= found.topicId
-      if (found.topicId !== topicId)
-        throw new ConfigRefused(
-          `the topic ${config.topic} was deleted and recreated: its offsets are not those of the topic that was being read`,
-        )
-      ;[layout, lookedAt] = [found, performance.now()]
-      return found
-    },
-    /** Its leaders have moved: the next `layout` looks again. */
-    forget(): void {
-      layout = undefined
-    },
-  }
+  return keepLayout(async () => {
+    const found = await look()
+    topicId ??= found.topicId
+    if (found.topicId !== topicId)
+      throw new ConfigRefused(
+        `the topic ${config.topic} was deleted and recreated: its offsets are not those of the topic that was being read`,
+      )
+    return found
+  })
 }
 
 /** Opens the source: each split reads its share of the partitions. */
@@ -173,7 +160,7 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
         let [yielded, yieldedAt] = [position, performance.now()]
         const topic = openTopic(look, config, knownId)
         while (!signal.aborted) {
-          const layout = await topic.layout()
+          const layout = await topic.current()
           const own = layout.leaders.map((_, partition) => partition).filter((partition) => partition % split.count === split.index)
           if (own.length === 0) {
             // Committed, it says that the split had no partition at its start.
