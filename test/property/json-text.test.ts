@@ -3,15 +3,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { elementSpans } from '../../shared/model/json-members.ts'
 import { jsonDepth } from '../../shared/model/json-text.ts'
+import { isJson } from '../harness/is-json.ts'
 
-const isParsed = (text: string): boolean => {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
-}
 const depthOf = (value: unknown): number =>
   typeof value === 'object' && value !== null ? 1 + Math.max(0, ...Object.values(value).map(depthOf)) : 0
 
@@ -37,7 +30,7 @@ describe('jsonDepth', () => {
       fc.property(fc.oneof(written, broken, fc.string()), (text) => {
         fc.pre(text.isWellFormed())
         const depth = jsonDepth(Buffer.from(text))
-        expect(depth >= 0).toBe(isParsed(text))
+        expect(depth >= 0).toBe(isJson(text))
         if (depth >= 0 && !text.includes('"__proto__"')) expect(depth).toBeGreaterThanOrEqual(depthOf(JSON.parse(text)))
       }),
       { numRuns: 5000 },
@@ -78,7 +71,7 @@ describe('jsonDepth', () => {
     '"\t"',
     '"\\/\\b"',
     '\u00a01',
-  ])('agrees about %j', (text) => expect(jsonDepth(Buffer.from(text)) >= 0).toBe(isParsed(text)))
+  ])('agrees about %j', (text) => expect(jsonDepth(Buffer.from(text)) >= 0).toBe(isJson(text)))
 
   it('finds the elements of an array, and nests as deep as the text does', () => {
     fc.assert(

@@ -8,6 +8,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
 import { openTestChain } from '../harness/chains.ts'
+import { isJson } from '../harness/is-json.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const SDK = join(ROOT, 'shared', 'smartmodule', 'sdk')
@@ -174,14 +175,6 @@ export function map(record: Record): void {
       fc.array(parts, { maxLength: 9 }).map((all) => all.join('')),
       fc.constantFrom('1,"b":2', '1}', '', ' ', ' [1] ', '1,"a":2', '1],"admin":true,"x":[2'),
     )
-    const isJson = (text: string): boolean => {
-      try {
-        JSON.parse(text)
-        return true
-      } catch {
-        return false
-      }
-    }
     const asked = fc.array(fc.record({ given: texts, list: fc.boolean(), hasOne: fc.boolean() }), { minLength: 20, maxLength: 60 })
     await fc.assert(
       fc.asyncProperty(asked, async (all) => {
