@@ -76,7 +76,6 @@ describe('a change of a stream’s schema', () => {
 describe('the schemas that a JSON stream has had', () => {
   const HAD = 300
   const SHOWN_BYTES_MAX = 2 << 20
-  const PATCH_MS_MAX = 2500
   let db: Database
   beforeAll(() => {
     db = openDatabase(service().databaseUrl, 1)
@@ -88,10 +87,13 @@ describe('the schemas that a JSON stream has had', () => {
 
   it('are shown and kept as far as they fit 2 MiB, and a change does not take longer for those before it', async () => {
     const { id } = await createStream(client, large('first'), { compatibility: 'NONE' })
-    await db.raw(
-      'INSERT INTO stream_schemas (stream_id, schema_id, schema) SELECT id, -n, schema FROM streams, generate_series(1, ?) n WHERE id = ?',
-      [HAD, id],
-    )
+    const grow = () =>
+      db.raw(
+        `INSERT INTO stream_schemas (stream_id, schema_id, schema) SELECT id, -n, schema FROM streams, generate_series(1, ?) n WHERE id = ?
+         ON CONFLICT DO NOTHING`,
+        [HAD, id],
+      )
+    await grow()
     const shown = async () => {
       const { status, body } = await client.call<{ schemas: { schema_id: number; is_current: boolean }[] }>(
         'GET',
@@ -104,25 +106,31 @@ describe('the schemas that a JSON stream has had', () => {
     const before = await shown()
     expect(before.map(({ is_current }) => is_current)).toEqual(before.map((_, index) => index === 0))
     expect(before.slice(1).map(({ schema_id }) => schema_id)).toEqual(before.slice(1).map((_, index) => -1 - index))
-    /** The registry may have no time for so large a schema at once. */
-    const change = (name: string) =>
+    /** The time that the answer takes, in milliseconds. The registry may have no time for so large a schema at once. */
+    const change = (of: string, name: string) =>
       eventually('the schema is changed', async () => {
-        const limit = limitFromNow(PATCH_MS_MAX)
         const from = performance.now()
-        const { status } = await client.call('PATCH', `/v1/streams/${id}`, { schema: large(name) })
+        const { status } = await client.call('PATCH', `/v1/streams/${of}`, { schema: large(name) })
         expect(status).toBe(200)
-        return { ms: performance.now() - from, limitMs: limit() }
+        return { ms: performance.now() - from }
       })
-    const { ms, limitMs } = await change('second')
-    expect(ms).toBeLessThan(limitMs)
+    await change(id, 'second')
     const after = await shown()
     expect([after.length, after[1]]).toEqual([before.length, { ...before[0], is_current: false }])
     expect(await db('stream_schemas').where({ stream_id: id }).orderBy('schema_id', 'desc').pluck('schema_id')).toEqual(
       after.map(({ schema_id }) => schema_id),
     )
     // The one that it had first, and that was forgotten, is a schema as any other.
-    await change('first')
+    await change(id, 'first')
     expect((await shown()).map(({ is_current }) => is_current).indexOf(true)).toBe(1)
+    // By turns, and the least of three: what else the machine does meanwhile is no fault of either.
+    const { id: young } = await createStream(client, large('first'), { compatibility: 'NONE' })
+    const times: Record<string, number[]> = { [id]: [], [young]: [] }
+    for (const name of ['third', 'fourth', 'fifth']) {
+      await grow()
+      for (const of of [young, id]) times[of]!.push((await change(of, name)).ms)
+    }
+    expect(Math.min(...times[id]!), JSON.stringify(times)).toBeLessThan(3 * Math.min(...times[young]!))
   })
 })
 
