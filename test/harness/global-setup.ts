@@ -40,7 +40,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     return async () => {}
   }
   const say = (line: string) => process.stdout.write(`${line}\n`)
-  await buildWebPages()
+  if (process.env.WEB_PAGES !== 'built') await buildWebPages()
   launched = await launch({
     processors: 2,
     say,

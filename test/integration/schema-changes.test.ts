@@ -1,7 +1,6 @@
 /** A stream's schema that is to change: what would break is said before, by the registry's own rules and by the pipelines' configs. */
 import { beforeAll, describe, expect, it } from 'vitest'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
-import { limitFromNow } from '../harness/machine-speed.ts'
 import { createPipeline, createStream } from '../harness/pipelines.ts'
 import { openDatabase, type Database } from '../../services/control-plane/store/database.ts'
 
