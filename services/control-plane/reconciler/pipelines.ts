@@ -1,5 +1,5 @@
 /** The idempotent steps that set a pipeline up, or remove it. Handlers run them at once; the reconciler runs them again after a crash. */
-import { ensureTopics, removeGroup, removeTopics } from '../../../shared/kafka/admin/admin.ts'
+import { ANY_TIME, ensureTopics, removeGroup, removeTopics } from '../../../shared/kafka/admin/admin.ts'
 import { z } from 'zod'
 import { tasksOf } from '../../../shared/model/definition.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
@@ -48,9 +48,9 @@ export async function setUpPipeline(deps: PipelineDeps, pipeline: PipelineRow): 
   if (kind === 'connector') {
     // Records that were acknowledged to the source must stay until they are handled; `trim-intakes.ts` deletes those that were.
     const config = {
+      ...ANY_TIME,
       'max.message.bytes': String(LIMITS.topic_batch_bytes_max),
       'message.timestamp.type': 'CreateTime',
-      'message.timestamp.after.max.ms': '9223372036854775807',
       'retention.ms': '-1',
     }
     await withAdmin((admin) =>
@@ -60,7 +60,7 @@ export async function setUpPipeline(deps: PipelineDeps, pipeline: PipelineRow): 
           topic: names.seenTopic(pipeline.account_id, pipeline.id),
           partitions: 1,
           replicationFactor,
-          config: { 'cleanup.policy': 'compact' },
+          config: { ...ANY_TIME, 'cleanup.policy': 'compact' },
         },
       ]),
     )
@@ -73,7 +73,7 @@ export async function setUpPipeline(deps: PipelineDeps, pipeline: PipelineRow): 
           topic: definition.dead_letter_topic,
           partitions: source.leaders.length,
           replicationFactor,
-          config: { 'max.message.bytes': String(definition.dead_letter_bytes_max), 'retention.ms': '-1' },
+          config: { ...ANY_TIME, 'max.message.bytes': String(definition.dead_letter_bytes_max), 'retention.ms': '-1' },
         },
       ]),
     ),

@@ -88,6 +88,15 @@ export async function removeTopics(admin: KafkaAdmin, topics: string[]): Promise
   }
 }
 
+/** The largest number of milliseconds that Kafka takes. */
+const ANY_MS = '9223372036854775807'
+/**
+ * For the service's own topics: they take a record whatever the clock of its writer shows. A broker refuses more than an hour ahead of its
+ * own by default, and pipelines would fail for the clock of the machine that they run on. Only a stream's topic has limits, as its
+ * records' times are those of users.
+ */
+export const ANY_TIME = { 'message.timestamp.before.max.ms': ANY_MS, 'message.timestamp.after.max.ms': ANY_MS }
+
 /** Lines of pipelines are kept for a day, the newest of them where there are many; every control plane reads what is there at its start. */
 const LOGS = { 'retention.ms': String(86_400_000), 'retention.bytes': String(32 << 20), 'segment.bytes': String(8 << 20) }
 
@@ -100,16 +109,21 @@ export async function ensureServiceTopics(
   names: { definitions: string; observed: string; fleet: string; ledger: string; logs: string },
   replicationFactor: number,
 ): Promise<void> {
-  // A report of a task of 512 partitions and 16 steps has nearly a megabyte.
-  const observed = { 'cleanup.policy': 'compact', 'segment.ms': '600000', 'max.message.bytes': String(4 << 20) }
   const compacted = { 'cleanup.policy': 'compact', 'max.message.bytes': String(16 << 20) }
-  await ensureTopics(admin, [
-    { topic: names.definitions, partitions: 1, replicationFactor, config: compacted },
-    { topic: names.observed, partitions: 1, replicationFactor, config: observed },
-    { topic: names.fleet, partitions: 1, replicationFactor, config: compacted },
-    { topic: names.ledger, partitions: 1, replicationFactor, config: compacted },
-    { topic: names.logs, partitions: 1, replicationFactor, config: LOGS },
-  ])
+  // A report of a task of 512 partitions and 16 steps has nearly a megabyte. A segment that begins with a report from the future does not
+  // end by its age, and an open segment is not compacted.
+  const observed = { ...compacted, 'max.message.bytes': String(4 << 20), 'segment.ms': '600000', 'segment.bytes': String(64 << 20) }
+  const topics: [topic: string, config: Record<string, string>][] = [
+    [names.definitions, compacted],
+    [names.observed, observed],
+    [names.fleet, compacted],
+    [names.ledger, compacted],
+    [names.logs, LOGS],
+  ]
+  await ensureTopics(
+    admin,
+    topics.map(([topic, config]) => ({ topic, partitions: 1, replicationFactor, config: { ...config, ...ANY_TIME } })),
+  )
 }
 
 /** True while the group has at least one member. */
