@@ -1,6 +1,6 @@
 /** A local folder as a bucket, for quick starts and tests. With symlinks resolved, it must lie in a folder that the operator allows. */
 import { createReadStream } from 'node:fs'
-import { mkdir, link, readdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, link, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { randomUUID } from 'node:crypto'
 import { dirname, join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -58,21 +58,25 @@ export async function openFolderStore(url: string, allowed: readonly string[]): 
     },
     async putNew(key, body, metadata) {
       const path = pathOf(key)
+      // The metadata of an object that is there must stay as it is.
+      if (await infoOf(path)) return false
       await mkdir(dirname(path), { recursive: true })
-      // Creating a link is atomic and never replaces another file.
-      const temporary = join(dirname(path), `.${randomUUID()}${METADATA}`)
-      await writeFile(temporary, body)
+      // Files of this name are not listed. They get their own when all of their bytes are on the disk.
+      const temporary = join(dirname(path), `.${randomUUID()}`)
+      const [bodyFile, metadataFile] = [`${temporary}.body${METADATA}`, `${temporary}${METADATA}`]
       try {
-        await writeFile(`${path}${METADATA}`, JSON.stringify(metadata), { flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
-          if (error.code !== 'EEXIST') throw error
-        })
-        await link(temporary, path)
+        await writeFile(bodyFile, body, { flush: true })
+        await writeFile(metadataFile, JSON.stringify(metadata), { flush: true })
+        // First, so that no object is without metadata. It replaces that of a try which got no further than this.
+        await rename(metadataFile, `${path}${METADATA}`)
+        // Creating a link is atomic and never replaces another file.
+        await link(bodyFile, path)
         return true
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
         throw error
       } finally {
-        await rm(temporary, { force: true })
+        await Promise.all([bodyFile, metadataFile].map((each) => rm(each, { force: true })))
       }
     },
     async metadataOf(key) {
