@@ -8,13 +8,13 @@ export type LineRate = {
   take(before?: number, isRoom?: boolean): number | undefined
 }
 
-export function createLineRate(burst: number, perSecond: number, now: () => number): LineRate {
+export function createLineRate(burst: number, perSecond: number): LineRate {
   let left = burst
-  let at = now()
+  let at = performance.now()
   let dropped = 0
   return {
     take(before = 0, isRoom = true) {
-      const time = now()
+      const time = performance.now()
       left = Math.min(burst, left + ((time - at) / 1000) * perSecond)
       at = time
       dropped += before

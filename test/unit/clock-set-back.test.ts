@@ -1,6 +1,7 @@
 /** A clock that is set back, as by a time server, delays nothing: what takes time is measured by a clock that only goes forward. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { openDecoder } from '../../services/processor/lane/codec-input.ts'
+import { createLineRate } from '../../services/processor/line-rate.ts'
 import { createFailureThreshold } from '../../services/processor/task/failure-threshold.ts'
 import { createPlanners } from '../../services/processor/task/planners.ts'
 import { createHeldRows, type HeldRowsOptions } from '../../services/processor/task/round/held-rows.ts'
@@ -97,6 +98,13 @@ it('the share of failed records is that of the last minute', () => {
   threshold.check([[0, 900n, 900, 800]])
   setBack(61_000)
   expect(() => threshold.check([[0, 1100n, 200, 0]])).not.toThrow()
+})
+
+it('a log goes on at its rate', () => {
+  const rate = createLineRate(1, 1)
+  expect([rate.take(), rate.take()]).toEqual([0, undefined])
+  setBack(1000)
+  expect(rate.take()).toBe(1)
 })
 
 it('a topic that does not exist is waited for for ten seconds', async () => {

@@ -73,7 +73,7 @@ function tellEnd({ log, telemetry }: TaskLifeOptions, definition: PipelineDefini
 
 export function createTaskLife(options: TaskLifeOptions): TaskLife {
   const { definitions, notes, now, names, lanes, budget, fetch, roundBytesMax } = options
-  const written = createLineRate(LOGGED_BURST, LOGGED_PER_SECOND, now)
+  const written = createLineRate(LOGGED_BURST, LOGGED_PER_SECOND)
 
   function openTask(definition: PipelineDefinition, id: TaskId, chain: LaneChain, fields: object): Task {
     // A running task takes later revisions over.

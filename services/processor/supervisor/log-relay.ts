@@ -38,7 +38,7 @@ export function openLogRelay(
     let rate = rates.get(pipelineId)
     if (!rate) {
       if (rates.size >= RATES_MAX) rates.clear()
-      rates.set(pipelineId, (rate = createLineRate(BURST, LINES_PER_SECOND, now)))
+      rates.set(pipelineId, (rate = createLineRate(BURST, LINES_PER_SECOND)))
     }
     return rate
   }
