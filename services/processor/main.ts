@@ -100,7 +100,7 @@ const connectorDefaults = {
 supervisor = openSupervisor({
   declined,
   verdicts,
-  blame: createBlame(groupAccounts(config.ISOLATION, config.RUNNER_ACCOUNTS), now),
+  blame: createBlame(groupAccounts(config.ISOLATION, config.RUNNER_ACCOUNTS)),
   definitions,
   fleet,
   settings: {

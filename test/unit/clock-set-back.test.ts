@@ -1,7 +1,12 @@
 /** A clock that is set back, as by a time server, delays nothing: what takes time is measured by a clock that only goes forward. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { openDecoder } from '../../services/processor/lane/codec-input.ts'
 import { createLineRate } from '../../services/processor/line-rate.ts'
+import { createQuarantine } from '../../services/processor/lane/quarantine.ts'
+import { createBlame } from '../../services/processor/supervisor/blame.ts'
 import { createFailureThreshold } from '../../services/processor/task/failure-threshold.ts'
 import { createPlanners } from '../../services/processor/task/planners.ts'
 import { createHeldRows, type HeldRowsOptions } from '../../services/processor/task/round/held-rows.ts'
@@ -13,6 +18,10 @@ import { encodeRecords } from '../../shared/kafka/protocol/record-batch.ts'
 import { frame } from '../../shared/model/framing.ts'
 import { failUntimely } from '../../shared/smartmodule/host/check-output.ts'
 import type { Kernel } from '../../shared/smartmodule/host/kernel.ts'
+import { createTopicLook } from '../../shared/connectors/kafka/other-cluster.ts'
+import { openOtherRegistry } from '../../shared/connectors/kafka/other-registry.ts'
+import { ConfigRefused, type ConnectorContext } from '../../shared/connectors/connector.ts'
+import { definitionOf } from '../harness/definitions.ts'
 import { UnknownSchema } from '../../shared/registry/codecs.ts'
 import { Interrupted } from '../../services/processor/interruption.ts'
 import type { PartitionOutcome } from '../../services/processor/lane/messages.ts'
@@ -98,6 +107,52 @@ it('the share of failed records is that of the last minute', () => {
   threshold.check([[0, 900n, 900, 800]])
   setBack(61_000)
   expect(() => threshold.check([[0, 1100n, 200, 0]])).not.toThrow()
+})
+
+it('what a SmartModule lost counts for a minute', () => {
+  const quarantine = createQuarantine()
+  quarantine.add('sha', 19)
+  setBack(61_000)
+  expect(quarantine.left('sha')).toBe(20)
+})
+
+it('the end of a runner counts for ten minutes', () => {
+  const blame = createBlame(() => 'account/acc_a')
+  const run = definitionOf('pl_a')
+  const end = () => blame.onEnd('account/acc_a', [run], new Set(['pl_a']))
+  end()
+  setBack(601_000)
+  end()
+  expect(blame.groupOf(run)).toBe('account/acc_a')
+})
+
+it('a topic of another cluster is given up after a minute', async () => {
+  const look = createTopicLook({ describeTopic: async () => undefined }, 't', undefined, true)
+  await expect(look()).rejects.not.toThrow(ConfigRefused)
+  setBack(60_000)
+  await expect(look()).rejects.toThrow(ConfigRefused)
+})
+
+it('a schema that another registry did not have is asked for again', async () => {
+  vi.useRealTimers()
+  let status = 404
+  const server = createServer((_request, response) => {
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ schemaType: 'JSON', schema: '{}' }))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const context = { defaults: { addresses: 'any' }, now: () => Date.now(), log: () => {} } as unknown as ConnectorContext
+  const registry = openOtherRegistry({ url: `http://127.0.0.1:${port}` }, context)
+  const find = () => registry.codec(1, AbortSignal.timeout(10_000))
+  expect(await find()).toBeUndefined()
+  status = 200
+  const [clock, passed] = [Date.now() - HOUR_MS, performance.now() + 15_000]
+  vi.spyOn(Date, 'now').mockReturnValue(clock)
+  vi.spyOn(performance, 'now').mockReturnValue(passed)
+  expect(await find()).toBeDefined()
+  vi.restoreAllMocks()
+  await registry.close()
+  server.close()
 })
 
 it('a log goes on at its rate', () => {

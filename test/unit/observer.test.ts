@@ -1,6 +1,6 @@
 /** What a processor reports of its tasks reaches the control plane, whatever another account's report is like. */
 import { Reader, type Connection, type Writer } from '@platformatic/kafka'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { createMember } from '../../services/processor/member/member.ts'
 import { newSlot, observe } from '../../services/processor/runner/slot.ts'
 import { openObserver } from '../../services/processor/supervisor/observer.ts'
@@ -77,7 +77,7 @@ const report = (pipeline: string, values: Partial<ObservedTask> = {}): ObservedT
 })
 
 /** Publishes the tasks once, as a change of one of them does. */
-function observing(tasks: ObservedTask[], nowMs = () => 0) {
+function observing(tasks: ObservedTask[]) {
   const { broker, cluster } = openBroker()
   const errors: Error[] = []
   const observer = openObserver(
@@ -85,7 +85,7 @@ function observing(tasks: ObservedTask[], nowMs = () => 0) {
     'observed',
     () => tasks,
     () => [],
-    nowMs,
+    Date.now,
     (error) => errors.push(error),
   )
   return { broker, errors, observer }
@@ -142,6 +142,21 @@ describe('a report that the broker refuses', () => {
     expect(errors).toEqual([])
     expect(broker.reports.get('pl_wide/0')!.partitions).toHaveLength(512)
   })
+})
+
+it('a report that stays as it is comes again after five minutes, though the clock is set back meanwhile', async () => {
+  vi.useFakeTimers()
+  try {
+    const { broker, observer } = observing([report('pl_a')])
+    await vi.advanceTimersByTimeAsync(10_000)
+    expect(broker.batches).toBe(1)
+    vi.setSystemTime(Date.now() - 3_600_000)
+    await vi.advanceTimersByTimeAsync(300_000)
+    expect(broker.batches).toBe(2)
+    await observer.close()
+  } finally {
+    vi.useRealTimers()
+  }
 })
 
 describe('a reason of megabytes', () => {

@@ -75,7 +75,7 @@ export function openLanes(options: LanesOptions): Lanes {
   let nextChain = 1
   let nextRound = 1
   const { count, callTimeoutMs, kernel, inputs, now } = options
-  const quarantine = createQuarantine(now)
+  const quarantine = createQuarantine()
   const threads = startLaneThreads({ kernel, count, onMessage, onCrash, notesFd: options.notesFd, onStuck: options.onStuck })
   const turns = createTurns({ threads, inputs, quarantine, onMeasured: options.onMeasured, now })
   const watchdog = startWatchdog({ threads, turns, quarantine, count, callTimeoutMs, lose })

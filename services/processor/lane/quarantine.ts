@@ -16,7 +16,8 @@ export type Quarantine = {
 const QUARANTINE_LOSSES = 20
 const QUARANTINE_WINDOW_MS = 60_000
 
-export function createQuarantine(now: () => number): Quarantine {
+/** `now`: in milliseconds, by a clock that only goes forward. */
+export function createQuarantine(now = () => performance.now()): Quarantine {
   const losses = new Map<string, number[]>()
   const recent = (sha256: string): number[] => (losses.get(sha256) ?? []).filter((at) => now() - at < QUARANTINE_WINDOW_MS)
   return {

@@ -20,8 +20,8 @@ export const isSuspect = (group: string): boolean => group.startsWith('suspect')
 
 export type Blame = ReturnType<typeof createBlame>
 
-/** `groupOfAccount`: the runner that the account's pipelines share. */
-export function createBlame(groupOfAccount: (accountId: string) => string, now: () => number) {
+/** `groupOfAccount`: the runner that the account's pipelines share. `now`: in milliseconds, by a clock that only goes forward. */
+export function createBlame(groupOfAccount: (accountId: string) => string, now = () => performance.now()) {
   const suspicions = new Map<string, Suspicion>()
   const ends = new Map<string, number[]>()
   let nextGroup = 1

@@ -36,8 +36,8 @@ export function openObserver(
   const connections = cluster.openConnections('observer')
   /** By key, the last published report without its time: an unchanged task is not reported again. */
   const published = new Map<string, string>()
-  let cpuUseAt = now() + CPU_USE_MS
-  let anewAt = now() + ANEW_MS
+  let cpuUseAt = performance.now() + CPU_USE_MS
+  let anewAt = performance.now() + ANEW_MS
   let soon: NodeJS.Timeout | undefined
   let publishing: Promise<void> | undefined
 
@@ -45,8 +45,8 @@ export function openObserver(
     const waiting: Report[] = []
     const failures: unknown[] = []
     const keys = new Set<string>()
-    if (now() >= anewAt) {
-      anewAt = now() + ANEW_MS
+    if (performance.now() >= anewAt) {
+      anewAt = performance.now() + ANEW_MS
       published.clear()
     }
     for (const task of collect()) {
@@ -55,8 +55,8 @@ export function openObserver(
       const fingerprint = JSON.stringify({ ...task, at: '' })
       if (published.get(key) !== fingerprint) waiting.push({ key, fingerprint, value: valueOf(task), task })
     }
-    if (now() >= cpuUseAt) {
-      cpuUseAt = now() + CPU_USE_MS
+    if (performance.now() >= cpuUseAt) {
+      cpuUseAt = performance.now() + CPU_USE_MS
       for (const use of cpuUse()) waiting.push({ key: cpuUseKey(use), fingerprint: '', value: valueOf(use) })
     }
     for (const key of published.keys()) if (!keys.has(key)) published.delete(key)

@@ -39,9 +39,10 @@ const MISSING_MAX_MS = 60_000
 
 /**
  * A function that returns the layout of a topic as it is now. Throws ConfigRefused when the topic does not exist; once it was seen
- * (`isKnown`), only after it has been missing for a minute, and an Error until then.
+ * (`isKnown`), only after it has been missing for a minute, and an Error until then. `now`: in milliseconds, by a clock that only goes
+ * forward.
  */
-export function createTopicLook(cluster: Pick<Cluster, 'describeTopic'>, topic: string, now: () => number, isKnown = false) {
+export function createTopicLook(cluster: Pick<Cluster, 'describeTopic'>, topic: string, now = () => performance.now(), isKnown = false) {
   let missingSince: number | undefined
   return async function look(): Promise<TopicLayout> {
     const layout = await cluster.describeTopic(topic)

@@ -71,11 +71,11 @@ export function openOtherRegistry({ url, username, password }: RegistryConfig, c
     async codec(id, signal) {
       const known = codecs.get(id)
       if (known) return known
-      if (context.now() - (missing.get(id) ?? -Infinity) < MISSING_MS) return undefined
+      if (performance.now() - (missing.get(id) ?? -Infinity) < MISSING_MS) return undefined
       for (const kept of [codecs, missing]) if (kept.size >= KEPT_MAX) kept.clear()
       const codec = await open(id, signal)
       if (codec) codecs.set(id, codec)
-      else missing.set(id, context.now())
+      else missing.set(id, performance.now())
       return codec
     },
     async ping(signal) {

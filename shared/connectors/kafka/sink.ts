@@ -20,7 +20,7 @@ export async function openKafkaSink(config: KafkaSinkConfig, context: ConnectorC
   const connections = cluster.openConnections('sink')
   const registry = config.registry && openOtherRegistry(config.registry, context)
   const prefix = config.schema_id === undefined ? Buffer.alloc(0) : frame(config.schema_id, '')
-  const topic = keepLayout(createTopicLook(cluster, config.topic, context.now))
+  const topic = keepLayout(createTopicLook(cluster, config.topic))
   const lookAgain = () => {
     topic.forget()
     return topic.current()

@@ -112,7 +112,7 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
   const cluster = openOtherCluster(config, context)
   const registry = config.registry && openOtherRegistry(config.registry, context)
   const addRecords = createRecordReader(config, registry)
-  const look = createTopicLook(cluster, config.topic, context.now)
+  const look = createTopicLook(cluster, config.topic)
 
   /** Fetches once from every leader, and moves the positions on. Yields whenever the block is full. Returns true if a leader has moved. */
   async function* fetchInto(
