@@ -64,7 +64,6 @@ export type AppOptions = {
   plainHttp: boolean
   /** Members sign in with it too. */
   provider: Provider | undefined
-  now: () => number
 }
 
 /** `close` sends clients of event streams away. */
@@ -73,7 +72,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
   const clientAddress = createClientAddress(options.trustedProxies)
   const addressOf = (ctx: Context): string => clientAddress(ctx.req)
   const limits = createRateLimit(redis, options.prefix, options.tokenRequestsPerMinute, addressOf)
-  const authenticate = createAuthenticate(deps.db, deps.credentials, options.now, limits.assertFewUnproven)
+  const authenticate = createAuthenticate(deps.db, deps.credentials, limits.assertFewUnproven)
   const counted = countUnproven(authenticate, limits)
   /** Failed authentications are counted per credential and client address. */
   const guardedFor =
@@ -83,7 +82,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
   const audit = createAudit(deps, OPERATIONS)
   const large = createFewAtOnce()
   const bodies = createBodyReader()
-  const pushes = { bodies: createBodyReads(), room: createBodyRoom(), find: createPushables(deps, options.now) }
+  const pushes = { bodies: createBodyReads(), room: createBodyRoom(), find: createPushables(deps) }
   const unsent = createUnsentAnswers()
   const bulky = createFewAtOnce(PAGES_AT_ONCE)
   const listeners = openSseClients(authenticate, deps.log)

@@ -107,7 +107,7 @@ const databaseWatch = openDatabaseWatch(config.DATABASE_URL)
 const streamData = createStreamData(db, cluster, now)
 const publisher = startPublisher({ db, kafka, log }, names.definitions, `${config.DPS_PREFIX}.publisher`)
 const warnOf = (what: string) => (error: Error) => log.warn({ reason: error.message }, what)
-const deadLetters = createDeadLetterProjection(db, cluster, now, warnOf('dead letters: projection failed, will be tried again'))
+const deadLetters = createDeadLetterProjection(db, cluster, warnOf('dead letters: projection failed, will be tried again'))
 const sourceReader = openSourceReader(cluster)
 const ledger = await withRetries(log, 'starting the ledger', () => startLedgerProjection({ db, cluster, log }, names.ledger))
 // Most of a workshop's start is compiling, unless one before it has.
@@ -185,7 +185,6 @@ const { app, close: closeStreams } = createApp(deps, redis, {
   trustedProxies: config.TRUSTED_PROXIES,
   plainHttp: config.CONSOLE_PLAIN_HTTP,
   provider: provider && openProvider(provider),
-  now,
 })
 const server = createHttpServer(app.callback(), {
   trustedProxies: config.TRUSTED_PROXIES,

@@ -5,8 +5,8 @@ const CACHE_ENTRIES_MAX = 10_000
 
 export type MomentCache<T> = { get(id: string): Promise<T> }
 
-/** Caches results for a moment; a failed look-up is not cached. */
-export function createMomentCache<T>(find: (id: string) => Promise<T>, now: () => number): MomentCache<T> {
+/** Caches results for a moment; a failed look-up is not cached. `now`: in milliseconds, by a clock that only goes forward. */
+export function createMomentCache<T>(find: (id: string) => Promise<T>, now = () => performance.now()): MomentCache<T> {
   const cache = new Map<string, { found: Promise<T>; until: number }>()
   return {
     get(id) {

@@ -173,7 +173,7 @@ describe('upkeep over the pipelines of all accounts', () => {
     })
     const cluster = { describeTopic: async (topic: string) => void topics.push(topic) } as unknown as Deps['cluster']
     const log = { debug: () => {} } as unknown as Deps['log']
-    await createIntakeTrimmer({ db, cluster, withAdmin: () => Promise.reject(new Error('no topic is there')), log })(Date.now())
+    await createIntakeTrimmer({ db, cluster, withAdmin: () => Promise.reject(new Error('no topic is there')), log })()
     expect(topics).toEqual(['pl_2', 'pl_3'])
   })
 })

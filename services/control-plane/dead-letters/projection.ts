@@ -58,18 +58,13 @@ export function parseDeadLetter(
   }
 }
 
-export function createDeadLetterProjection(
-  db: Database,
-  cluster: Cluster,
-  now: () => number,
-  onError: (error: Error) => void,
-): DeadLetterProjection {
+export function createDeadLetterProjection(db: Database, cluster: Cluster, onError: (error: Error) => void): DeadLetterProjection {
   const connections = cluster.openConnections('dead-letters')
   const projections = createOneAtATime()
 
   async function project({ id: pipelineId, definition }: Projected, deadlineMs: number): Promise<void> {
     const { dead_letter_topic: topic } = definition
-    const deadline = now() + deadlineMs
+    const deadline = performance.now() + deadlineMs
     const layout = await cluster.describeTopic(topic)
     if (!layout) return
     const partitions = layout.leaders.map((_, partition) => partition)
@@ -78,7 +73,7 @@ export function createDeadLetterProjection(
       const end = ends.get(partition) ?? 0n
       if (end === 0n) continue
       for (let isDone = false; !isDone;) {
-        if (now() > deadline) throw unavailable('the list of dead letters, which is catching up with its topic,')
+        if (performance.now() > deadline) throw unavailable('the list of dead letters, which is catching up with its topic,')
         const position = await findDeadLetterPosition(db, pipelineId, partition)
         if (position >= end) break
         const { batches, nextOffset } = await fetchCounted(connections, layout, partition, position, FETCH_BYTES)

@@ -106,7 +106,7 @@ export type FindPushable = (pipelineId: string, admitUnknown: () => Promise<void
  * `admitUnknown` may refuse to look for one that was never found here. One that was is looked for in any case: senders share addresses with
  * strangers, and the failures of one sender must not stop the pushes of others.
  */
-export function createPushables(deps: Pick<Deps, 'db'>, now: () => number): FindPushable {
+export function createPushables(deps: Pick<Deps, 'db'>, now?: () => number): FindPushable {
   const found = createMomentCache((id) => findPushable(deps, id), now)
   const known = openKept<string, true>(KNOWN_MAX)
   return async (id, admitUnknown) => {

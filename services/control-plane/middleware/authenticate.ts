@@ -25,14 +25,9 @@ export function assertActive({ suspended_for }: Pick<ActiveKey, 'suspended_for'>
 }
 
 /** `admitUnproven` may refuse to look for a session that a cookie names: anyone can make up one. */
-export function createAuthenticate(
-  db: Database,
-  credentials: Credentials,
-  now: () => number,
-  admitUnproven: (ctx: Context) => Promise<void>,
-): Authenticate {
-  const keys = createMomentCache((id) => findActiveKey(db, id), now)
-  const sessions = createMomentCache((hash) => findSession(db, Buffer.from(hash, 'hex')), now)
+export function createAuthenticate(db: Database, credentials: Credentials, admitUnproven: (ctx: Context) => Promise<void>): Authenticate {
+  const keys = createMomentCache((id) => findActiveKey(db, id))
+  const sessions = createMomentCache((hash) => findSession(db, Buffer.from(hash, 'hex')))
   const proven = openKept<string, true>(PROVEN_MAX)
 
   async function withSession(ctx: Context, token: string): Promise<Caller> {

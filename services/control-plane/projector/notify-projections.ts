@@ -11,10 +11,10 @@ const INTERVAL_MS = 3000
 const last = new Map<string, number>()
 
 export function notifyProjectionsOf(deps: Pick<Deps, 'db' | 'streamData' | 'deadLetters' | 'log'>, pipelineIds: string[]): void {
-  const due = pipelineIds.filter((id) => Date.now() - (last.get(id) ?? 0) > INTERVAL_MS)
+  const due = pipelineIds.filter((id) => performance.now() - (last.get(id) ?? -Infinity) > INTERVAL_MS)
   if (due.length === 0) return
   if (last.size > 10_000) last.clear()
-  for (const id of due) last.set(id, Date.now())
+  for (const id of due) last.set(id, performance.now())
   notify(deps, due).catch((error: unknown) => deps.log.debug({ reason: reasonOf(error) }, 'a projection was not extended'))
 }
 

@@ -28,7 +28,8 @@ export type Attempts = {
   attempt(what: string, row: Unfinished, work: () => Promise<void>): Promise<void>
 }
 
-export function createAttempts({ log }: Pick<Deps, 'log'>, now: () => number, asideMs = ASIDE_MS): Attempts {
+/** `now`: in milliseconds, by a clock that only goes forward. */
+export function createAttempts({ log }: Pick<Deps, 'log'>, now = () => performance.now(), asideMs = ASIDE_MS): Attempts {
   const failures = new Map<string, { count: number; dueAt: number }>()
   /** By account, when something of it was tried last. */
   const triedAt = new Map<string, number>()

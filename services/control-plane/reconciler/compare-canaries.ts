@@ -103,12 +103,13 @@ async function compareNext(deps: CanaryDeps, row: CanaryRow, pipeline: PipelineR
 const PASS_MAX_MS = 60_000
 
 /** One pass over the canaries, which ends early once `isClosed`. Where two passes meet, the first to store what it found wins. */
-export function createCanaryComparer(deps: CanaryDeps, isClosed: () => boolean): (nowMs: number) => Promise<void> {
+export function createCanaryComparer(deps: CanaryDeps, isClosed: () => boolean): () => Promise<void> {
   let passes = 0
-  return async (nowMs) => {
+  return async () => {
+    const until = performance.now() + PASS_MAX_MS
     passes++
     for (const row of await listComparing(deps.db, LIMITS.canaries_per_pass)) {
-      if (isClosed() || Date.now() - nowMs > PASS_MAX_MS) return
+      if (isClosed() || performance.now() > until) return
       await lookedAt(deps.db, row.pipeline_id)
       const pipeline = await findPipeline(deps.db, row.account_id, row.pipeline_id)
       if (!pipeline) continue

@@ -40,7 +40,7 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
   const { db, log } = deps
   const followAdoptedStreams = createAdoptedFollower(deps)
   const keepOffsets = createOffsetKeeper(deps)
-  const attempts = createAttempts(deps, Date.now)
+  const attempts = createAttempts(deps)
   const { attempt } = attempts
   const trimIntakes = createIntakeTrimmer(deps)
   const trimDeadLetters = createDeadLetterTrimmer(deps)
@@ -92,10 +92,10 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
     await attempts.each(await listUnfinishedPipelines(db, UNFINISHED_AFTER_MS, held), BUDGET_MS, whileLocked(finishPipeline))
     const steps = [
       () => settleUnfinishedJobs(deps),
-      () => keepOffsets(Date.now()).catch(warn('offsets are not kept')),
-      () => trimIntakes(Date.now()).catch(warn('intake topics are not trimmed')),
-      () => trimDeadLetters(Date.now()).catch(warn('dead letters are not trimmed')),
-      () => sweepBinaries(Date.now()).catch(warn('binaries are not swept')),
+      () => keepOffsets().catch(warn('offsets are not kept')),
+      () => trimIntakes().catch(warn('intake topics are not trimmed')),
+      () => trimDeadLetters().catch(warn('dead letters are not trimmed')),
+      () => sweepBinaries().catch(warn('binaries are not swept')),
       () => applyCpuQuotas(deps, Date.now()).catch(warn('CPU quotas are not looked at')),
       () => deleteOldKeys(db),
       () => deleteOldAudit(db),
@@ -105,14 +105,14 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
       await step()
     }
     // Not awaited: a slow SmartModule or registry must not hold up the rest.
-    comparing ??= compareCanaries(Date.now())
+    comparing ??= compareCanaries()
       .catch(warn('canaries are not compared'))
       .finally(() => (comparing = undefined))
     following ??= followAdoptedStreams()
       .catch(warn('adopted streams can’t be checked'))
       .finally(() => (following = undefined))
     // Nor must two topics that are read through.
-    sweeping ??= sweepReports(Date.now())
+    sweeping ??= sweepReports()
       .catch(warn('reports are not swept'))
       .finally(() => (sweeping = undefined))
   }

@@ -13,16 +13,15 @@ const KEPT_MS = 7 * 24 * 3_600_000
 /** What the reconciler calls on every pass; it does its work once an hour. */
 export function createIntakeTrimmer({ db, cluster, withAdmin, log }: Pick<Deps, 'db' | 'cluster' | 'withAdmin' | 'log'>) {
   // Definitions are read one at a time: those of all accounts together may be gigabytes.
-  async function trimIntakeOf(id: string, nowMs: number): Promise<void> {
+  async function trimIntakeOf(id: string): Promise<void> {
     const definition = (await findAnyPipeline(db, id))?.definition
     if (definition?.source.kind !== 'connector') return
-    await trimIntake({ cluster, withAdmin }, definition.group_id, definition.source.topic, nowMs - KEPT_MS)
+    await trimIntake({ cluster, withAdmin }, definition.group_id, definition.source.topic, Date.now() - KEPT_MS)
   }
   return oncePerInterval(
     EVERY_MS,
     () => listPerhapsSourced(db),
-    (id, nowMs) =>
-      trimIntakeOf(id, nowMs).catch((error: unknown) => log.debug({ id, reason: reasonOf(error) }, 'an intake topic was not trimmed')),
+    (id) => trimIntakeOf(id).catch((error: unknown) => log.debug({ id, reason: reasonOf(error) }, 'an intake topic was not trimmed')),
   )
 }
 

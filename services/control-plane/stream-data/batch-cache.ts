@@ -25,7 +25,7 @@ export type BatchCache = {
   sectionOf(batch: CachedBatch, inflated: { bytes: number }): Buffer
 }
 
-export function createBatchCache(connections: Connections, now: () => number): BatchCache {
+export function createBatchCache(connections: Connections): BatchCache {
   /** By topic id and partition, oldest first. */
   const kept = new Map<string, Kept[]>()
   let keptBytes = 0
@@ -35,7 +35,8 @@ export function createBatchCache(connections: Connections, now: () => number): B
 
   function shrink(): void {
     for (const [key, chunks] of kept) {
-      while (chunks.length > 0 && (keptBytes > FETCHED_BYTES_MAX || chunks[0]!.at < now() - KEPT_MS)) keptBytes -= chunks.shift()!.bytes
+      while (chunks.length > 0 && (keptBytes > FETCHED_BYTES_MAX || chunks[0]!.at < performance.now() - KEPT_MS))
+        keptBytes -= chunks.shift()!.bytes
       if (chunks.length === 0) kept.delete(key)
       if (keptBytes <= FETCHED_BYTES_MAX) return
     }
@@ -44,12 +45,12 @@ export function createBatchCache(connections: Connections, now: () => number): B
   return {
     async read(layout, partition, offset, bytesMax) {
       const key = `${layout.topicId}/${partition}`
-      const found = kept.get(key)?.find(({ from, to, at }) => offset >= from && offset < to && at > now() - KEPT_MS)
+      const found = kept.get(key)?.find(({ from, to, at }) => offset >= from && offset < to && at > performance.now() - KEPT_MS)
       if (found) return found
       const { batches, nextOffset } = await fetchCounted(connections, layout, partition, offset, bytesMax)
       const size = batches.reduce((sum, each) => sum + each.bytes.length, 0)
       const cached = batches.map((batch): CachedBatch => ({ ...batch, hint: { delta: -1, at: 0, index: 0 } }))
-      const chunk: Kept = { from: offset, to: nextOffset, batches: cached, bytes: size, at: now() }
+      const chunk: Kept = { from: offset, to: nextOffset, batches: cached, bytes: size, at: performance.now() }
       if (nextOffset > offset && size < FETCHED_BYTES_MAX / 2) {
         // The partition fetched last moves to the end: those not fetched for longest are evicted first.
         const isInside = ({ from, to }: Kept) => from >= offset && to <= nextOffset

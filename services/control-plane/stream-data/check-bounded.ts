@@ -24,7 +24,8 @@ export type BoundedChecks = {
   run(accountId: string, count: number, check: (index: number) => boolean): Promise<void>
 }
 
-export function createBoundedChecks(now: () => number): BoundedChecks {
+/** `now`: in milliseconds, by a clock that only goes forward. */
+export function createBoundedChecks(now = () => performance.now()): BoundedChecks {
   const slow = openKept<string, { ms: number; since: number }>(ACCOUNTS_MAX)
 
   function usedBy(accountId: string): { ms: number; since: number } {

@@ -12,16 +12,16 @@ export type Layouts = {
   forget(topic: string): void
 }
 
-export function createLayouts(cluster: Cluster, now: () => number): Layouts {
+export function createLayouts(cluster: Cluster): Layouts {
   const known = new Map<string, { layout: TopicLayout; at: number }>()
   return {
     async of(topic) {
       const kept = known.get(topic)
-      if (kept && kept.at > now() - KEPT_MS) return kept.layout
+      if (kept && kept.at > performance.now() - KEPT_MS) return kept.layout
       known.delete(topic)
       const layout = await layoutOf(cluster, topic, 'the stream’s topic')
       if (known.size >= KEPT_MAX) known.clear()
-      known.set(topic, { layout, at: now() })
+      known.set(topic, { layout, at: performance.now() })
       return layout
     },
     forget: (topic) => void known.delete(topic),

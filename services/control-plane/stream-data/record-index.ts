@@ -87,9 +87,9 @@ export function createRecordIndex(db: Database, cluster: Cluster, connections: C
     const [bounds, known] = await Promise.all([cluster.bounds(layout), listHeads(db, stream.id)])
     for (const head of known) if (isStale(head, stream, layout)) await dropIndex(db, stream.id, head)
     const heads = known.filter((head) => !isStale(head, stream, layout))
-    const deadline = now() + msMax
+    const deadline = performance.now() + msMax
     let bytes = 0
-    const isSpent = (more: number): boolean => (bytes += more) > bytesMax || now() > deadline
+    const isSpent = (more: number): boolean => (bytes += more) > bytesMax || performance.now() > deadline
     const done = await Promise.all(
       [...bounds].map(([partition, { start, end }]) => {
         const head = heads.find((each) => each.partition === partition)

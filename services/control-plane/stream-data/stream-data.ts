@@ -40,11 +40,11 @@ const AROUND_BYTES = 61 + 40
 export function createStreamData(db: Database, cluster: Cluster, now: () => number): StreamData {
   const connections = cluster.openConnections('stream-data')
   const index = createRecordIndex(db, cluster, connections, now)
-  const validate = createRecordValidator(now)
-  const layouts = createLayouts(cluster, now)
+  const validate = createRecordValidator()
+  const layouts = createLayouts(cluster)
   const writer = createRecordWriter(cluster, layouts, now)
   const codec = createStreamCodec(db)
-  const pages = createPageReader(createBatchCache(connections, now), index, codec)
+  const pages = createPageReader(createBatchCache(connections), index, codec)
 
   /** Runs `work` with the topic's layout, and once more with a fresh one if the topic was recreated or its leaders have moved. */
   async function withLayout<T>(stream: { topic: string }, work: (layout: TopicLayout) => Promise<T>): Promise<T> {

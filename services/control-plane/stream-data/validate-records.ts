@@ -133,7 +133,7 @@ function createFaults({ first, all }: Validators): (record: unknown) => readonly
   }
 }
 
-export function createRecordValidator(now: () => number) {
+export function createRecordValidator(now?: () => number) {
   const bounded = createBoundedChecks(now)
   const compiled = openKept<string, Validators>(COMPILED_MAX)
   function validatorsOf(stream: Validated): Validators {

@@ -89,7 +89,7 @@ export function createRecordWriter(cluster: Cluster, layouts: Layouts, now: () =
           break
         }
         if (code !== undefined && !isRetriable(code)) throw new KafkaError(code)
-        if (now() > until) throw unavailable('the stream’s topic', answer)
+        if (performance.now() > until) throw unavailable('the stream’s topic', answer)
         if (code === undefined || hasMoved(code)) layouts.forget(topic)
         await new Promise((resolve) => setTimeout(resolve, Math.min(10 * 2 ** attempt, 500)))
       }
@@ -114,7 +114,7 @@ export function createRecordWriter(cluster: Cluster, layouts: Layouts, now: () =
         ])
       const producer = await takeProducer(keyed)
       await keyed?.begin({ producer_id: String(producer.id), epoch: producer.epoch, partition: keyless })
-      const until = now() + WRITE_MS
+      const until = performance.now() + WRITE_MS
       const written = await Promise.allSettled(
         [...parts].map(async ([partition, own]) => {
           const leaderOf = async () => connections.leader((await layouts.of(target.topic)).leaders[partition] ?? -1)

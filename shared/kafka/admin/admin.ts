@@ -41,7 +41,7 @@ const LEARNT_AFTER_MS = 20
 async function waitForLeaders(admin: KafkaAdmin, topic: string): Promise<void> {
   // A broker learns of the topic a moment after the controller; asking earlier costs kafkajs's own, longer retry wait.
   await sleep(LEARNT_AFTER_MS)
-  for (const deadline = Date.now() + LEADERS_MS; ; await sleep(100)) {
+  for (const deadline = performance.now() + LEADERS_MS; ; await sleep(100)) {
     try {
       const [found] = (await admin.fetchTopicMetadata({ topics: [topic] })).topics
       if (found?.partitions.every(({ leader }) => leader >= 0)) return
@@ -49,7 +49,7 @@ async function waitForLeaders(admin: KafkaAdmin, topic: string): Promise<void> {
       const types = errorTypes(error)
       if (!types.includes(UNKNOWN_TOPIC) && !types.includes(LEADER_NOT_AVAILABLE)) throw error
     }
-    if (Date.now() > deadline) throw new kafkajs.KafkaJSError(`the topic ${topic} has no leaders after ${LEADERS_MS / 1000} s`)
+    if (performance.now() > deadline) throw new kafkajs.KafkaJSError(`the topic ${topic} has no leaders after ${LEADERS_MS / 1000} s`)
   }
 }
 

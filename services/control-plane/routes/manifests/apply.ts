@@ -40,11 +40,11 @@ const GONE_MAX_MS = 60_000
 const GONE_LOOK_MS = 300
 
 async function untilFree<T>(work: () => Promise<T>): Promise<T> {
-  for (const deadline = Date.now() + GONE_MAX_MS; ; await sleep(GONE_LOOK_MS)) {
+  for (const deadline = performance.now() + GONE_MAX_MS; ; await sleep(GONE_LOOK_MS)) {
     try {
       return await work()
     } catch (error) {
-      if (!(error instanceof ServiceError) || error.code !== 'conflict' || Date.now() > deadline) throw error
+      if (!(error instanceof ServiceError) || error.code !== 'conflict' || performance.now() > deadline) throw error
     }
   }
 }

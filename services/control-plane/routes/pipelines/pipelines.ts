@@ -147,7 +147,7 @@ export const deletePipelineOperation = operation(deletePipelineContract, async (
     await cancelJob(deps, id).catch((error: unknown) => deps.log.warn({ id, reason: reasonOf(error) }, 'a job was not cancelled'))
   deps.notifyPublisher()
   // Tasks and jobs finish their round first, so that what they deliver is accounted for.
-  for (const deadline = Date.now() + DRAIN_WAIT_MS; Date.now() < deadline && !(await isDrained(deps.db, row, hadTasks));)
+  for (const deadline = performance.now() + DRAIN_WAIT_MS; performance.now() < deadline && !(await isDrained(deps.db, row, hadTasks));)
     await new Promise((resolve) => setTimeout(resolve, 100))
   if (!(await isDrained(deps.db, row, hadTasks))) return { status: 202, body: { pipeline_id: row.id, status: 'deleting' as const } }
   const isGone = await withDeadline(takeDownPipeline(deps, row), 'removing the pipeline').then(
