@@ -165,7 +165,9 @@ const ControlPlaneSchema = z.object({
   WORKSHOPS: integer(Math.max(2, availableParallelism()), 1, 64).describe(
     'processes for uploads and previews, and as many and one for connector checks; as many as cores by default, at least 2',
   ),
-  TOKEN_REQUESTS_PER_MINUTE: integer(120, 1, 1_000_000).describe('at `/auth/token`, `/sessions` and `/sign-in`, by address'),
+  TOKEN_REQUESTS_PER_MINUTE: integer(120, 1, 1_000_000).describe(
+    'at `/auth/token`, `/sessions` and `/sign-in`, by address, whether they succeed or not',
+  ),
   CONNECTIONS_PER_ADDRESS: integer(1024, 1, 1_000_000).describe(
     'connections to the API of one address at once; those of TRUSTED_PROXIES are not counted',
   ),

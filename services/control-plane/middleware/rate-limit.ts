@@ -20,7 +20,7 @@ const exceeded = (what: string, seconds: number): ServiceError =>
 export type RateLimit = {
   /** Limits operations: those of an account's members together, and those of its keys. */
   account(ctx: Context, caller: Caller): Promise<void>
-  /** Limits the token endpoint, by the client's address. */
+  /** Limits the token endpoint, by the client's address; right secrets count too, as their look-up costs as much as that of wrong ones. */
   token(ctx: Context): Promise<void>
   /** Limits pushed records of an account. `perSecond` is averaged over ten seconds, so that short bursts pass. */
   pushed(ctx: Context, accountId: string, perSecond: number): Promise<void>
