@@ -4,10 +4,10 @@ import { ON_ERROR_DEFAULT } from '../../../shared/model/policies.ts'
 import { STREAM_DEFAULTS } from '../../../shared/api/streams.ts'
 import { isDeepStrictEqual } from 'node:util'
 import type { Queryable } from '../store/database.ts'
-import { getBinary } from '../store/smartmodules.ts'
+import { findVersion, getBinary, type ListedSmartModule } from '../store/smartmodules.ts'
 import type { PipelineRow } from '../store/pipelines.ts'
 import type { StreamRow } from '../store/streams.ts'
-import { findKnown, ownedBy, type Known, type KnownModule } from './known.ts'
+import { findKnown, ownedBy, type Known } from './known.ts'
 import { endPart, requestOf } from './parts.ts'
 
 type Part = Record<string, unknown>
@@ -25,7 +25,10 @@ function streamOf(row: StreamRow): Part {
   return besides(own, { description: '', format: 'json', ...STREAM_DEFAULTS })
 }
 
-async function moduleOf(db: Queryable, { module, newest }: KnownModule): Promise<Part> {
+/** Undefined once it is gone. */
+async function moduleOf(db: Queryable, { id, version, description }: ListedSmartModule): Promise<Part | undefined> {
+  const newest = await findVersion(db, id, version)
+  if (!newest) return undefined
   const { source, input_format, output_format, config, tests } = newest
   const given = source ? { source } : { wasm_binary: (await getBinary(db, newest.sha256)).toString('base64') }
   const formats = besides({ input_format, output_format }, { input_format: 'json', output_format: 'json' })
@@ -37,7 +40,7 @@ async function moduleOf(db: Queryable, { module, newest }: KnownModule): Promise
     ...(source || !config.parameters ? {} : { parameters: config.parameters }),
   }
   return besides(
-    { description: module.description, ...given, tests: tests ?? undefined, config: Object.keys(more).length > 0 ? more : undefined },
+    { description, ...given, tests: tests ?? undefined, config: Object.keys(more).length > 0 ? more : undefined },
     { description: '' },
   )
 }
@@ -50,7 +53,7 @@ function pipelineOf(known: Known, row: PipelineRow): Part {
     ...besides(
       { version: step.version, with: step.config, on_error: step.on_error, timeout_ms: step.timeout_ms, changes_keys: step.changes_keys },
       // The newest one is followed.
-      { version: known.modules.get(step.name)?.module.version, with: {}, on_error, changes_keys: false },
+      { version: known.modules.get(step.name)?.version, with: {}, on_error, changes_keys: false },
     ),
   }))
   return besides(
@@ -73,7 +76,11 @@ export async function exportSet(db: Queryable, accountId: string, set: string): 
   const known = await findKnown(db, accountId, { set, streams: {}, smartmodules: {}, pipelines: {} })
   const owned = ownedBy(known, set)
   if (Object.values(owned).every((names) => names.length === 0)) return undefined
-  const modules = await Promise.all(owned.smartmodule.map(async (name) => [name, await moduleOf(db, known.modules.get(name)!)] as const))
+  const modules: [string, Part][] = []
+  for (const name of owned.smartmodule) {
+    const part = await moduleOf(db, known.modules.get(name)!)
+    if (part) modules.push([name, part])
+  }
   return {
     dps: 1,
     set,

@@ -1,25 +1,16 @@
 /** What an account has of what a manifest names, and of the set that it is for. */
 import { MEMBER_KINDS, type Manifest, type MemberKind } from '../../../shared/api/manifests.ts'
 import type { Queryable } from '../store/database.ts'
-import {
-  listSetMembers,
-  listPipelinesByName,
-  listSmartModulesByName,
-  listStreamsByName,
-  listVersionsOf,
-  type Member,
-} from '../store/manifests.ts'
+import { listPipelinesByName, listSetMembers, listStreamsByName, type Member } from '../store/manifests.ts'
 import type { PipelineRow } from '../store/pipelines.ts'
-import type { CurrentSmartModule, VersionRow } from '../store/smartmodules.ts'
+import { listSmartModulesByName, type ListedSmartModule } from '../store/smartmodules.ts'
 import type { StreamRow } from '../store/streams.ts'
-
-/** A SmartModule with its newest version as it was uploaded. */
-export type KnownModule = { module: CurrentSmartModule; newest: VersionRow }
 
 export type Known = {
   /** By name. */
   streams: Map<string, StreamRow>
-  modules: Map<string, KnownModule>
+  /** Without their newest versions' sources and tests: read one at a time, where they are needed. */
+  modules: Map<string, ListedSmartModule>
   pipelines: Map<string, PipelineRow>
   streamNames: Map<string, string>
   /** By kind and id. */
@@ -66,14 +57,9 @@ export async function findKnown(
     ],
     ids: own('smartmodule'),
   })
-  const versions = await listVersionsOf(db, modules)
-  const known = modules.flatMap((module): KnownModule[] => {
-    const newest = versions.get(module.id)
-    return newest ? [{ module, newest }] : []
-  })
   return {
     streams: new Map(streams.map((row) => [row.name, row])),
-    modules: new Map(known.map((each) => [each.module.name, each])),
+    modules: new Map(modules.map((module) => [module.name, module])),
     pipelines: new Map(pipelines.map((row) => [row.name, row])),
     streamNames: new Map(streams.map(({ id, name }) => [id, name])),
     members: new Map(all.map((member) => [memberKey(member.kind, member.resource_id), member])),
@@ -84,7 +70,7 @@ export async function findKnown(
 export function idOf(known: Known, kind: MemberKind, name: string): string | undefined {
   if (kind === 'stream') return known.streams.get(name)?.id
   if (kind === 'pipeline') return known.pipelines.get(name)?.id
-  const module = known.modules.get(name)?.module
+  const module = known.modules.get(name)
   return module?.account_id === null ? undefined : module?.id
 }
 

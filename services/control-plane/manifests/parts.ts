@@ -9,10 +9,10 @@ import { findConnector } from '../../../shared/connectors/catalogue.ts'
 import { streamConnector } from '../../../shared/connectors/stream/connector.ts'
 import { resolveConfig } from '../definitions/resolve-endpoint.ts'
 import type { Detail } from '../service-error.ts'
-import { sha256Of } from '../store/smartmodules.ts'
+import { sha256Of, type ListedSmartModule, type VersionRow } from '../store/smartmodules.ts'
 import type { PipelineRow } from '../store/pipelines.ts'
 import type { StreamRow } from '../store/streams.ts'
-import type { Known, KnownModule } from './known.ts'
+import type { Known } from './known.ts'
 
 type Part = Record<string, unknown>
 
@@ -63,8 +63,8 @@ export function moduleWanted(asked: ModulePart): Part {
 }
 
 /** A SmartModule as it is. Its binary is `wanted` where that is what was uploaded, or what is stored. */
-export const modulePart = ({ module, newest }: KnownModule, fingerprint: string | null, wanted: unknown): Part => ({
-  description: module.description,
+export const modulePart = ({ description }: ListedSmartModule, newest: VersionRow, fingerprint: string | null, wanted: unknown): Part => ({
+  description,
   code: newest.source?.code,
   binary: fingerprint === fingerprintOf(String(wanted), newest.version) ? wanted : newest.sha256,
   input_format: newest.input_format,

@@ -14,6 +14,7 @@ import { orderedForSink } from '../definitions/resolve-endpoint.ts'
 import type { Queryable } from '../store/database.ts'
 import { listUsersOf } from '../store/manifests.ts'
 import type { PipelineRow } from '../store/pipelines.ts'
+import { findVersion } from '../store/smartmodules.ts'
 
 export type Asked = { manifest: Manifest; prune: boolean; replace: readonly string[] }
 export type Planned = { set: string; hash: string; changes: PlannedChange[]; unchanged: number; known: Known }
@@ -114,14 +115,18 @@ function streamChanges({ streams }: Manifest, known: Known, details: Detail[]): 
   })
 }
 
-function moduleChanges({ smartmodules }: Manifest, known: Known): (PlannedChange | undefined)[] {
-  return Object.entries(smartmodules).map(([name, asked]) => {
-    const existing = known.modules.get(name)
-    if (!existing) return changeOf(known, 'smartmodule', name, [])
-    const fingerprint = known.members.get(memberKey('smartmodule', existing.module.id))?.fingerprint ?? null
+/** Sources and tests are compared one SmartModule at a time: those of a set may be gigabytes. */
+async function moduleChanges(db: Queryable, { smartmodules }: Manifest, known: Known): Promise<(PlannedChange | undefined)[]> {
+  const changes: (PlannedChange | undefined)[] = []
+  for (const [name, asked] of Object.entries(smartmodules)) {
+    const module = known.modules.get(name)
+    const newest = module && (await findVersion(db, module.id, module.version))
+    const fingerprint = module && known.members.get(memberKey('smartmodule', module.id))?.fingerprint
     const wanted = moduleWanted(asked)
-    return changeOf(known, 'smartmodule', name, differences(modulePart(existing, fingerprint, wanted.binary), plain(wanted), WHOLE))
-  })
+    const found = newest ? differences(modulePart(module, newest, fingerprint ?? null, wanted.binary), plain(wanted), WHOLE) : []
+    changes.push(changeOf(known, 'smartmodule', name, found))
+  }
+  return changes
 }
 
 function pipelineChanges(
@@ -136,7 +141,7 @@ function pipelineChanges(
       change && (change.action === 'create' || change.differences.some(({ path }) => path !== '/description')) ? [change.name] : [],
     ),
   )
-  const newestOf: NewestOf = (module) => (deployed.has(module) ? null : known.modules.get(module)?.module.version)
+  const newestOf: NewestOf = (module) => (deployed.has(module) ? null : known.modules.get(module)?.version)
   return Object.entries(manifest.pipelines).map(([name, asked]) => {
     const row = known.pipelines.get(name)
     const before = row && pipelinePart(known, row)
@@ -191,7 +196,7 @@ async function inUseFaults(db: Queryable, { manifest }: Asked, known: Known, gon
 function stampOf({ manifest }: Asked, known: Known, { kind, name }: PlannedChange): unknown[] {
   const part = kind === 'pipeline' && Object.hasOwn(manifest.pipelines, name) ? manifest.pipelines[name] : undefined
   const streams = part ? [part.source, part.sink].map((end) => ('stream' in end ? (known.streams.get(end.stream)?.id ?? null) : null)) : []
-  const versions = part ? part.steps.map(({ module }) => known.modules.get(module)?.module.version ?? null) : []
+  const versions = part ? part.steps.map(({ module }) => known.modules.get(module)?.version ?? null) : []
   return [kind, name, idOf(known, kind, name) ?? null, streams, versions]
 }
 
@@ -202,7 +207,7 @@ export async function planOf(db: Queryable, accountId: string, asked: Asked): Pr
   const named = partsOf(manifest)
   for (const kind of MEMBER_KINDS) for (const name of Object.keys(named[kind])) details.push(...ownerFault(known, manifest.set, kind, name))
   const streams = streamChanges(manifest, known, details)
-  const modules = moduleChanges(manifest, known)
+  const modules = await moduleChanges(db, manifest, known)
   const pipelines = pipelineChanges(asked, known, modules, details)
   const gone = deletions(asked, known)
   details.push(...(await inUseFaults(db, asked, known, gone)))

@@ -2,7 +2,6 @@
 import type { MemberKind } from '../../../shared/api/manifests.ts'
 import type { Queryable } from './database.ts'
 import { readable, type PipelineRow } from './pipelines.ts'
-import { versionOf, versionsWithTests, visibleSmartModules, type CurrentSmartModule, type VersionRow } from './smartmodules.ts'
 import type { StreamRow } from './streams.ts'
 
 /** A row of `manifest_members`. */
@@ -51,11 +50,6 @@ export async function listPipelinesByName(db: Queryable, accountId: string, { na
   return readable(rows)
 }
 
-/** The account's own and the built-in SmartModules with these names or ids, each with its newest version. */
-export async function listSmartModulesByName(db: Queryable, accountId: string, { names, ids }: Wanted): Promise<CurrentSmartModule[]> {
-  return visibleSmartModules(db, accountId).where((scope) => void scope.whereIn('name', names).orWhereIn('id', ids))
-}
-
 /** The names of pipelines that use each of the resources, by the resource's id; those that are being deleted are left out. */
 export async function listUsersOf(db: Queryable, ids: readonly string[]): Promise<Map<string, string[]>> {
   const rows: { used_id: string; name: string }[] = await db('pipeline_uses as u')
@@ -64,13 +58,4 @@ export async function listUsersOf(db: Queryable, ids: readonly string[]): Promis
     .whereNot('p.status', 'deleting')
     .select('u.used_id', 'p.name')
   return new Map([...Map.groupBy(rows, ({ used_id }) => used_id)].map(([id, users]) => [id, users.map(({ name }) => name)]))
-}
-
-/** The versions of SmartModules, by the SmartModule's id. */
-export async function listVersionsOf(db: Queryable, modules: readonly CurrentSmartModule[]): Promise<Map<string, VersionRow>> {
-  const rows = await versionsWithTests(db).whereIn(
-    ['smartmodule_id', 'version'],
-    modules.map(({ id, version }) => [id, version]),
-  )
-  return new Map(rows.map((row) => [row.smartmodule_id, versionOf(row)]))
 }

@@ -40,8 +40,8 @@ export type CurrentSmartModule = SmartModuleRow & Omit<VersionRow, 'smartmodule_
 export const sha256Of = (binary: Uint8Array): string => createHash('sha256').update(binary).digest('hex')
 
 /** The SmartModules that the account may use: its own and the built-ins, each with its newest version. */
-export function visibleSmartModules(db: Queryable, accountId: string) {
-  return db.select('*').from(
+function visibleSmartModules(db: Queryable, accountId: string) {
+  return db.from(
     db('smartmodules as m')
       .joinRaw(
         'JOIN LATERAL (SELECT version, ordinal, sha256, kind, extism_function, input_format, output_format, config, bytes FROM smartmodule_versions v WHERE v.smartmodule_id = m.id ORDER BY ordinal DESC LIMIT 1) v ON true',
@@ -52,9 +52,24 @@ export function visibleSmartModules(db: Queryable, accountId: string) {
   )
 }
 
+const LISTED = ['id', 'account_id', 'name', 'description', 'version', 'created_at'] as const
+/** A SmartModule as lists show it, without its config, which may be as large as an upload. */
+export type ListedSmartModule = Pick<CurrentSmartModule, (typeof LISTED)[number]>
+
 /** A page of the account's own and the built-in SmartModules. */
-export async function listSmartModules(db: Queryable, accountId: string, page: PageRequest): Promise<Page<CurrentSmartModule>> {
-  return findPage(visibleSmartModules(db, accountId), page)
+export async function listSmartModules(db: Queryable, accountId: string, page: PageRequest): Promise<Page<ListedSmartModule>> {
+  return findPage(visibleSmartModules(db, accountId).select(...LISTED), page)
+}
+
+/** The account's own and the built-in SmartModules with these names or ids. */
+export async function listSmartModulesByName(
+  db: Queryable,
+  accountId: string,
+  { names, ids }: { names: readonly string[]; ids: readonly string[] },
+): Promise<ListedSmartModule[]> {
+  return visibleSmartModules(db, accountId)
+    .where((scope) => void scope.whereIn('name', names).orWhereIn('id', ids))
+    .select(...LISTED)
 }
 
 /** The account's own or a built-in SmartModule; undefined if there is none with this id. */
@@ -87,17 +102,6 @@ const PLAIN_COLUMNS = [
   'created_at',
 ] as const satisfies readonly (keyof PlainVersion)[]
 
-type RowWithTests = VersionRow & { tests_text: string | null }
-/** The versions with their tests as text: parsed by the driver, their numbers would not stay as they were written. */
-export const versionsWithTests = (db: Queryable) =>
-  db<RowWithTests>('smartmodule_versions').select<RowWithTests[]>('*', db.raw('tests::text AS tests_text'))
-
-/** A version, with its tests' numbers as they were written. */
-export const versionOf = ({ tests_text, ...row }: RowWithTests): VersionRow => ({
-  ...row,
-  tests: tests_text === null ? null : (parseAsWritten(tests_text) as ModuleTest[]),
-})
-
 /** One version of a SmartModule, to be run; undefined if it does not exist. */
 export async function findPlainVersion(db: Queryable, smartModuleId: string, version: string): Promise<PlainVersion | undefined> {
   return db('smartmodule_versions').where({ smartmodule_id: smartModuleId, version }).first(PLAIN_COLUMNS)
@@ -105,8 +109,21 @@ export async function findPlainVersion(db: Queryable, smartModuleId: string, ver
 
 /** One version of a SmartModule, with its tests' numbers as they were written; undefined if it does not exist. */
 export async function findVersion(db: Queryable, smartModuleId: string, version: string): Promise<VersionRow | undefined> {
-  const [row] = await versionsWithTests(db).where({ smartmodule_id: smartModuleId, version })
-  return row && versionOf(row)
+  // The tests as text: parsed by the driver, their numbers would not stay as they were written.
+  const row: (Omit<VersionRow, 'tests'> & { tests_text: string | null }) | undefined = await db('smartmodule_versions')
+    .where({ smartmodule_id: smartModuleId, version })
+    .first(...PLAIN_COLUMNS, 'source', db.raw('tests::text AS tests_text'))
+  if (!row) return undefined
+  const { tests_text, ...rest } = row
+  return { ...rest, tests: tests_text === null ? null : (parseAsWritten(tests_text) as ModuleTest[]) }
+}
+
+/** What a version was made of, without its tests; null where it was deployed as a binary. */
+export async function findSource(db: Queryable, smartModuleId: string, version: string): Promise<SmartModuleSource | null> {
+  const row: Pick<VersionRow, 'source'> | undefined = await db('smartmodule_versions')
+    .where({ smartmodule_id: smartModuleId, version })
+    .first('source')
+  return row?.source ?? null
 }
 
 /** The SmartModule by name, locked until the transaction ends, so that two uploads can't both become its next version. */

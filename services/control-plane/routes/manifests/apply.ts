@@ -85,12 +85,12 @@ async function applyModule(work: Work, change: PlannedChange): Promise<Made> {
   const { name, action } = change
   const asked = manifest.smartmodules[name]!
   const existing = known.modules.get(name)
-  if (action === 'adopt') return { id: existing!.module.id }
+  if (action === 'adopt') return { id: existing!.id }
   if (action === 'update' && !change.differences.some(({ path }) => path !== '/description')) {
-    await updateDescription(deps.db, existing!.module.id, asked.description ?? '')
-    return { id: existing!.module.id }
+    await updateDescription(deps.db, existing!.id, asked.description ?? '')
+    return { id: existing!.id }
   }
-  const { body } = await run(work, deploySmartModule, existing?.module.id, { params: {}, query: {}, body: { name, ...asked } })
+  const { body } = await run(work, deploySmartModule, existing?.id, { params: {}, query: {}, body: { name, ...asked } })
   const { id, version } = CreatedVersion.parse(body)
   return asked.wasm_binary === undefined ? { id } : { id, fingerprint: fingerprintOf(hashOfBinary(asked.wasm_binary), version) }
 }

@@ -12,12 +12,13 @@ import {
   deleteSmartModuleRow,
   findSmartModule,
   findSmartModuleReferred,
+  findSource,
   findVersion,
   getBinary,
   listVersionsPage,
   listSmartModules,
-  type CurrentSmartModule,
   lockSmartModuleForDeletion,
+  type ListedSmartModule,
   type ListedVersion,
 } from '../../store/smartmodules.ts'
 import { listUsers } from '../../store/streams.ts'
@@ -25,7 +26,7 @@ import { assertIfMatch, etagOf } from '../etags.ts'
 import { listReply } from '../list-reply.ts'
 import { operation } from '../operation.ts'
 
-const show = ({ id, name, description, version, created_at }: CurrentSmartModule) => ({ id, name, description, version, created_at })
+const show = ({ id, name, description, version, created_at }: ListedSmartModule) => ({ id, name, description, version, created_at })
 
 export const listSmartModulesOperation = operation(listSmartModulesContract, async ({ db }, caller, { query }) =>
   listReply('modules', await listSmartModules(db, caller.accountId, query), query, show),
@@ -35,7 +36,7 @@ export const getSmartModuleOperation = operation(getSmartModuleContract, async (
   const row = await findSmartModuleReferred(db, caller.accountId, params.id)
   if (!row) throw notFound('the SmartModule')
   const { status, kind, sha256, bytes, account_id, config, input_format, output_format } = row
-  const source = (await findVersion(db, row.id, row.version))?.source
+  const source = await findSource(db, row.id, row.version)
   return {
     status: 200,
     body: {

@@ -1,0 +1,60 @@
+/** A SmartModule's source, tests and config are megabytes: what needs none of them does not read them. */
+import { describe, expect, it } from 'vitest'
+import { Manifest } from '../../shared/api/manifests.ts'
+import { planOf } from '../../services/control-plane/manifests/plan.ts'
+import { listSmartModules } from '../../services/control-plane/store/smartmodules.ts'
+import { recordedDatabase } from '../harness/recorded-database.ts'
+
+const MODULES = ['a', 'b'].map((name) => ({ id: `sm_${name}`, account_id: 'acc_1', name, description: '', version: '1.0.0' }))
+const CODE = { a: 'export function a(): void {}', b: 'export function b(): void {}' }
+const VERSION = { version: '1.0.0', sha256: 'x', input_format: 'json', output_format: 'json', config: {}, tests_text: null }
+
+/** A set that owns two SmartModules. */
+const owning = () =>
+  recordedDatabase((sql, bindings) => {
+    if (sql.includes('count(*)')) return [{ count: '2' }]
+    if (sql.includes('"manifest_members"'))
+      return MODULES.map(({ id }) => ({ kind: 'smartmodule', resource_id: id, set_name: 'set', fingerprint: null }))
+    if (sql.includes('"smartmodules"')) return MODULES
+    if (!sql.includes('"smartmodule_versions"')) return []
+    const name = bindings.includes('sm_a') ? 'a' : 'b'
+    return [{ ...VERSION, smartmodule_id: `sm_${name}`, source: { language: 'typescript', code: CODE[name] } }]
+  })
+
+const planned = (smartmodules: object) => Manifest.parse({ dps: 1, set: 'set', smartmodules })
+const deployed = (code: string) => ({ source: { language: 'typescript', code } })
+
+/** What the queries for SmartModules ask for. */
+const columnsOf = (asked: readonly string[]) =>
+  asked.filter((sql) => sql.includes('"smartmodules"') && !sql.includes('count(*)')).map((sql) => sql.slice(0, sql.indexOf(' from ')))
+const LARGE = /\*|"(config|source|tests)"/
+
+describe('no config, source or test is read', () => {
+  it('for a list of SmartModules', async () => {
+    const { db, asked } = owning()
+    await listSmartModules(db, 'acc_1', { page: 1, page_size: 100, sort: '-created_at' })
+    expect(columnsOf(asked)).toEqual([expect.not.stringMatching(LARGE)])
+  })
+
+  it('of SmartModules that a set owns and its manifest does not name', async () => {
+    const { db, asked } = owning()
+    const none = { manifest: planned({}), prune: true, replace: [] }
+    expect((await planOf(db, 'acc_1', none)).changes.map(({ action, name }) => [action, name])).toEqual([
+      ['delete', 'a'],
+      ['delete', 'b'],
+    ])
+    expect(columnsOf(asked)).toEqual([expect.not.stringMatching(LARGE)])
+    expect(asked.filter((sql) => sql.includes('"smartmodule_versions"'))).toEqual([])
+  })
+})
+
+describe('a manifest', () => {
+  it('is compared with the newest version of each SmartModule that it names, read on its own', async () => {
+    const { db, asked } = owning()
+    const both = { manifest: planned({ a: deployed(CODE.a), b: deployed(CODE.a) }), prune: false, replace: [] }
+    expect((await planOf(db, 'acc_1', both)).changes).toMatchObject([
+      { name: 'b', differences: [{ path: '/code', before: CODE.b, after: CODE.a }] },
+    ])
+    expect(asked.filter((sql) => sql.includes('"smartmodule_versions"'))).toHaveLength(2)
+  })
+})
