@@ -7,10 +7,10 @@ import { recordedDatabase } from '../harness/recorded-database.ts'
 
 const MODULES = ['a', 'b'].map((name) => ({ id: `sm_${name}`, account_id: 'acc_1', name, description: '', version: '1.0.0' }))
 const CODE = { a: 'export function a(): void {}', b: 'export function b(): void {}' }
-const VERSION = { version: '1.0.0', sha256: 'x', input_format: 'json', output_format: 'json', config: {}, tests_text: null }
+const VERSION = { version: '1.0.0', sha256: 'x', input_format: 'json', output_format: 'json', config: {} }
 
 /** A set that owns two SmartModules. */
-const owning = () =>
+const owning = (tests: unknown = null) =>
   recordedDatabase((sql, bindings) => {
     if (sql.includes('count(*)')) return [{ count: '2' }]
     if (sql.includes('"manifest_members"'))
@@ -18,7 +18,8 @@ const owning = () =>
     if (sql.includes('"smartmodules"')) return MODULES
     if (!sql.includes('"smartmodule_versions"')) return []
     const name = bindings.includes('sm_a') ? 'a' : 'b'
-    return [{ ...VERSION, smartmodule_id: `sm_${name}`, source: { language: 'typescript', code: CODE[name] } }]
+    const tests_text = tests === null ? null : JSON.stringify(tests)
+    return [{ ...VERSION, tests_text, smartmodule_id: `sm_${name}`, source: { language: 'typescript', code: CODE[name] } }]
   })
 
 const planned = (smartmodules: object) => Manifest.parse({ dps: 1, set: 'set', smartmodules })
@@ -56,5 +57,15 @@ describe('a manifest', () => {
       { name: 'b', differences: [{ path: '/code', before: CODE.b, after: CODE.a }] },
     ])
     expect(asked.filter((sql) => sql.includes('"smartmodule_versions"'))).toHaveLength(2)
+  })
+
+  it('has a plan without the large tests that it replaces: their hash is there instead', async () => {
+    const test = (text: string) => ({ records: [{ key: text, value: 1 }], out: [] })
+    const { db } = owning([test('x'.repeat(500_000)), test('y')])
+    const replaced = { manifest: planned({ a: { ...deployed(CODE.a), tests: [test('z')] } }), prune: false, replace: [] }
+    const [change] = (await planOf(db, 'acc_1', replaced)).changes
+    expect(change?.differences).toEqual([
+      { path: '/tests', before: expect.stringMatching(/^sha256:[0-9a-f]{64}$/), after: [expect.objectContaining({ out: [] })] },
+    ])
   })
 })

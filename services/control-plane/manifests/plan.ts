@@ -9,7 +9,7 @@ import { findKnown, idOf, memberKey, ownedBy, type Known } from './known.ts'
 import { modulePart, moduleWanted, pipelinePart, pipelineWanted, streamPart, STREAM_CHANGES, streamWanted, type NewestOf } from './parts.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { pointer } from '../middleware/validate.ts'
-import { differences } from '../definitions/differences.ts'
+import { abridged, differences } from '../definitions/differences.ts'
 import { orderedForSink } from '../definitions/resolve-endpoint.ts'
 import type { Queryable } from '../store/database.ts'
 import { listUsersOf } from '../store/manifests.ts'
@@ -99,7 +99,8 @@ function changeOf(
   const id = idOf(known, kind, name)
   if (id === undefined) return { kind, name, action: 'create', effect: null, adopts: false, differences: [] }
   const adopts = !known.members.has(memberKey(kind, id))
-  if (found.length > 0) return { kind, name, action: effect === 'replace' ? 'replace' : 'update', effect, adopts, differences: found }
+  if (found.length > 0)
+    return { kind, name, action: effect === 'replace' ? 'replace' : 'update', effect, adopts, differences: found.map(abridged) }
   return adopts ? { kind, name, action: 'adopt', effect: null, adopts, differences: [] } : undefined
 }
 
