@@ -171,16 +171,17 @@ export const applyManifestContract = contract({
   responses: { 200: Plan },
 })
 
-/** `GET /manifests/:id`: returns 200 with the set as it is now. */
+/** `GET /manifests/:id`: returns 200 with the set as it is now; 409 where it is larger than a manifest may be. */
 export const getManifestContract = contract({
   id: 'getManifest',
   method: 'GET',
   path: '/manifests/:id',
-  summary: 'The set as a manifest, whose plan would change nothing; `id` is the set’s name',
+  summary: 'The set as a manifest, whose plan would change nothing; `id` is the set’s name; 409 where it is larger than a manifest may be',
   tag: 'Manifests',
   scope: 'pipelines:read',
   alsoScopes: ['streams:read', 'smartmodules:read'],
   isLarge: true,
+  mayConflict: true,
   request: { params: IdParams },
   responses: { 200: z.object({ manifest: ShownManifest }) },
 })

@@ -20,3 +20,7 @@ export const damageBinary = (smartModuleId: string): Promise<void> =>
     `UPDATE smartmodule_binaries SET content = '\\x00' WHERE sha256 IN (SELECT sha256 FROM smartmodule_versions WHERE smartmodule_id = $1)`,
     [smartModuleId],
   )
+
+/** How large the binaries of a SmartModule are said to be. */
+export const setBytes = (name: string, bytes: number): Promise<void> =>
+  query('UPDATE smartmodule_versions SET bytes = $1 WHERE smartmodule_id IN (SELECT id FROM smartmodules WHERE name = $2)', [bytes, name])

@@ -1,6 +1,7 @@
 /** A SmartModule's source, tests and config are megabytes: what needs none of them does not read them. */
 import { describe, expect, it } from 'vitest'
 import { Manifest } from '../../shared/api/manifests.ts'
+import { exportSet } from '../../services/control-plane/manifests/export.ts'
 import { planOf } from '../../services/control-plane/manifests/plan.ts'
 import { listSmartModules } from '../../services/control-plane/store/smartmodules.ts'
 import { recordedDatabase } from '../harness/recorded-database.ts'
@@ -24,6 +25,12 @@ const owning = (tests: unknown = null) =>
 
 const planned = (smartmodules: object) => Manifest.parse({ dps: 1, set: 'set', smartmodules })
 const deployed = (code: string) => ({ source: { language: 'typescript', code } })
+
+/** A set of these sizes. */
+const measured = (...bytes: number[]) =>
+  recordedDatabase((sql) =>
+    sql.includes('octet_length') ? bytes.map((each, index) => ({ kind: 'smartmodule', name: `m${index}`, bytes: each })) : [],
+  )
 
 /** What the queries for SmartModules ask for. */
 const columnsOf = (asked: readonly string[]) =>
@@ -67,5 +74,19 @@ describe('a manifest', () => {
     expect(change?.differences).toEqual([
       { path: '/tests', before: expect.stringMatching(/^sha256:[0-9a-f]{64}$/), after: [expect.objectContaining({ out: [] })] },
     ])
+  })
+})
+
+describe('a set', () => {
+  it('is measured before anything of it is read, and not exported where a manifest could not hold it', async () => {
+    const { db, asked } = measured(10 << 20, 7 << 20)
+    await expect(exportSet(db, 'acc_1', 'set')).rejects.toMatchObject({
+      status: 409,
+      message: expect.stringMatching(/17825792 bytes.* 16777216\. .*smartmodule "m0" with 10485760$/),
+    })
+    expect(asked).toHaveLength(1)
+    const fitting = measured(10 << 20, 6 << 20)
+    await exportSet(fitting.db, 'acc_1', 'set')
+    expect(fitting.asked.length).toBeGreaterThan(1)
   })
 })

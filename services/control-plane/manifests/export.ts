@@ -3,7 +3,10 @@ import type { ShownManifest } from '../../../shared/api/manifests.ts'
 import { ON_ERROR_DEFAULT } from '../../../shared/model/policies.ts'
 import { STREAM_DEFAULTS } from '../../../shared/api/streams.ts'
 import { isDeepStrictEqual } from 'node:util'
+import { LIMITS } from '../../../shared/model/limits.ts'
+import { ServiceError } from '../service-error.ts'
 import type { Queryable } from '../store/database.ts'
+import { listMemberSizes } from '../store/manifests.ts'
 import { findVersion, getBinary, type ListedSmartModule } from '../store/smartmodules.ts'
 import type { PipelineRow } from '../store/pipelines.ts'
 import type { StreamRow } from '../store/streams.ts'
@@ -71,11 +74,26 @@ function pipelineOf(known: Known, row: PipelineRow): Part {
   )
 }
 
-/** Undefined where the set has no member. */
+/** Throws 409 where the set has more than a manifest may have: it could not be planned, and all of an account may be gigabytes. */
+async function assertFitsManifest(db: Queryable, accountId: string, set: string): Promise<void> {
+  const sizes = await listMemberSizes(db, accountId, set)
+  const bytes = sizes.reduce((sum, each) => sum + each.bytes, 0)
+  const [largest] = sizes
+  if (!largest || bytes <= LIMITS.smartmodule_body_bytes_max) return
+  throw new ServiceError(
+    'conflict',
+    `as a manifest, with its sources, tests and binaries, the set would have ${bytes} bytes; a manifest may have ` +
+      `${LIMITS.smartmodule_body_bytes_max}. Its largest member is the ${largest.kind} "${largest.name}" with ${largest.bytes}`,
+  )
+}
+
+/** Undefined where the set has no member. Throws 409 where it is larger than a manifest may be. */
 export async function exportSet(db: Queryable, accountId: string, set: string): Promise<ShownManifest | undefined> {
+  await assertFitsManifest(db, accountId, set)
   const known = await findKnown(db, accountId, { set, streams: {}, smartmodules: {}, pipelines: {} })
   const owned = ownedBy(known, set)
   if (Object.values(owned).every((names) => names.length === 0)) return undefined
+  // One at a time: a binary is held as bytes only while it is made into text.
   const modules: [string, Part][] = []
   for (const name of owned.smartmodule) {
     const part = await moduleOf(db, known.modules.get(name)!)

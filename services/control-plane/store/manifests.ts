@@ -12,6 +12,27 @@ export async function listSetMembers(db: Queryable, accountId: string): Promise<
   return db('manifest_members').where({ account_id: accountId }).select('kind', 'resource_id', 'set_name', 'fingerprint')
 }
 
+/** What a member of a set takes in a manifest. */
+type MemberSize = Pick<Member, 'kind'> & { name: string; bytes: number }
+
+/** The members of the account's set, the largest first: about as many bytes as each has as JSON, with binaries in base64. */
+export async function listMemberSizes(db: Queryable, accountId: string, set: string): Promise<MemberSize[]> {
+  const { rows } = (await db.raw(
+    `WITH own AS (SELECT resource_id AS id FROM manifest_members WHERE account_id = ? AND set_name = ?)
+     SELECT 'stream' AS kind, name, CASE WHEN schema_text IS NULL THEN octet_length(schema::text) ELSE 0 END AS bytes
+       FROM own JOIN streams USING (id) WHERE status <> 'deleting'
+     UNION ALL SELECT 'pipeline', name, octet_length(request::text) FROM own JOIN pipelines USING (id) WHERE status <> 'deleting'
+     UNION ALL SELECT 'smartmodule', name, octet_length(v.config::text) + coalesce(octet_length(v.tests::text), 0)
+         + coalesce(octet_length(v.source::text), (v.bytes + 2) / 3 * 4)
+       FROM own JOIN smartmodules m USING (id) JOIN LATERAL (
+         SELECT config, tests, source, bytes FROM smartmodule_versions WHERE smartmodule_id = m.id ORDER BY ordinal DESC LIMIT 1
+       ) v ON true
+     ORDER BY bytes DESC`,
+    [accountId, set],
+  )) as { rows: MemberSize[] }
+  return rows
+}
+
 /** Makes the resource a member; without a fingerprint it keeps the one that it has. */
 export async function saveSetMember(
   db: Queryable,

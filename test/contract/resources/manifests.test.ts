@@ -4,6 +4,8 @@ import * as manifestsApi from '../../../shared/api/manifests.ts'
 import { describeAnswers } from '../../harness/answers.ts'
 import { loggedIn, service, unique, type Client } from '../../harness/client.ts'
 import { contractsOf } from '../../harness/contract-check.ts'
+import { moduleBody } from '../../harness/rooms.ts'
+import { setBytes } from '../../harness/rows.ts'
 
 let client: Client
 beforeAll(async () => {
@@ -29,6 +31,17 @@ describeAnswers(contractsOf(manifestsApi), {
         async () => {
           const set = unique('set')
           await apply({ manifest: manifest(set) })
+          return client.call('GET', `/v1/manifests/${set}`)
+        },
+      ],
+      [
+        409,
+        'where the set is larger than a manifest may be',
+        async () => {
+          const set = unique('large')
+          const { name, wasm_binary } = await moduleBody()
+          await apply({ manifest: { dps: 1, set, smartmodules: { [name]: { wasm_binary } } } })
+          await setBytes(name, 13 << 20)
           return client.call('GET', `/v1/manifests/${set}`)
         },
       ],

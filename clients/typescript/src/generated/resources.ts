@@ -185,7 +185,7 @@ export function createResources(transport: Transport) {
       /** Make the changes that a plan of the manifest names; 409 where the plan with this hash is out of date, and nothing is changed. */
       apply: (body: T.ApplyManifestRequest, options: RequestOptions = {}) =>
         call<T.ManifestPlan>('POST', '/manifests/apply', { body, ...options }),
-      /** The set as a manifest, whose plan would change nothing; `id` is the set’s name. */
+      /** The set as a manifest, whose plan would change nothing; `id` is the set’s name; 409 where it is larger than a manifest may be. */
       get: (id: string, options: RequestOptions = {}) => call<T.GetManifestResponse>('GET', `/manifests/${segment(id)}`, { ...options }),
     },
     overview: {

@@ -137,7 +137,7 @@ class Manifests:
         return cast("types.ManifestPlan", self._transport.call("POST", "/manifests/apply", body=body))
 
     def get(self, id_: str) -> types.GetManifestResponse:
-        """The set as a manifest, whose plan would change nothing; `id` is the set’s name."""
+        """The set as a manifest, whose plan would change nothing; `id` is the set’s name; 409 where it is larger than a manifest may be."""
         return cast("types.GetManifestResponse", self._transport.call("GET", f"/manifests/{segment(id_)}"))
 
 
