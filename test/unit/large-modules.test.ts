@@ -1,9 +1,13 @@
-/** A SmartModule's source, tests and config are megabytes: what needs none of them does not read them. */
+/** A SmartModule's binary, source, tests and config are megabytes: what needs none of them does not read them. */
 import { describe, expect, it } from 'vitest'
 import { Manifest } from '../../shared/api/manifests.ts'
 import { exportSet } from '../../services/control-plane/manifests/export.ts'
 import { planOf } from '../../services/control-plane/manifests/plan.ts'
+import type { Database } from '../../services/control-plane/store/database.ts'
 import { listSmartModules } from '../../services/control-plane/store/smartmodules.ts'
+import type { Place } from '../../services/control-plane/tail/places.ts'
+import { createRunTurns } from '../../services/control-plane/tail/run-turns.ts'
+import { tail } from '../../services/control-plane/tail/tail.ts'
 import { recordedDatabase } from '../harness/recorded-database.ts'
 
 const MODULES = ['a', 'b'].map((name) => ({ id: `sm_${name}`, account_id: 'acc_1', name, description: '', version: '1.0.0' }))
@@ -53,6 +57,29 @@ describe('no config, source or test is read', () => {
     ])
     expect(columnsOf(asked)).toEqual([expect.not.stringMatching(LARGE)])
     expect(asked.filter((sql) => sql.includes('"smartmodule_versions"'))).toEqual([])
+  })
+})
+
+const tailDeps = (db: Database) => ({
+  db,
+  runTurns: createRunTurns(),
+  cluster: {
+    describeTopic: async () => ({ topicId: 'x', leaders: [0] }),
+    offsets: async () => new Map([[0, 0n]]),
+    bounds: async () => new Map([[0, { start: 0n, end: 0n }]]),
+  },
+})
+
+describe('no binary is read', () => {
+  it('for a tail whose steps have no record to run', async () => {
+    const { db, asked } = recordedDatabase(() => [{ content: Buffer.alloc(1) }])
+    const place: Place = { topic: 't', pipelineId: 'pl_1', isDeadLetters: false, steps: [{ sha256: 'x' } as Place['steps'][number]] }
+    const events = tail(tailDeps(db) as never, { accountId: 'acc_1', filter: undefined, last: 0, place: async () => place })
+    const told: unknown[] = []
+    const looks = [true, false]
+    const { signal } = new AbortController()
+    await events({ send: (...event) => told.push(event) > 0, room: async () => looks.shift()!, lastEventId: undefined, signal })
+    expect([told, asked]).toEqual([[], []])
   })
 })
 

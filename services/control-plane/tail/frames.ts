@@ -2,7 +2,6 @@
 import type { TailFrame, TailRecord } from '../../../shared/api/tail.ts'
 import { openValueDecoder } from '../../../shared/registry/codecs.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
-import type { Binaries } from '../definitions/chain-binaries.ts'
 import { parseDeadLetter } from '../dead-letters/projection.ts'
 import type { ShownBytes } from '../shown/bytes.ts'
 import type { Decode } from '../shown/records.ts'
@@ -42,7 +41,6 @@ export async function runFrame(
   place: Place,
   filter: Step | undefined,
   records: SourceRecord[],
-  binaries: Binaries,
 ): Promise<Shown> {
   const room: ShownBytes = { left: FRAME_BYTES_MAX }
   const steps = filter ? [...place.steps, filter] : place.steps
@@ -50,7 +48,7 @@ export async function runFrame(
   // External sinks take values without a frame.
   const chain: Chain = { account_id: accountId, pipeline_id: place.pipelineId, steps, source, sink: { kind: 'connector' } }
   const decode = place.codec && openValueDecoder(place.codec)
-  const { traced, hanging } = await runTrace(deps, chain, records, binaries)
+  const { traced, hanging } = await runTrace(deps, chain, records)
   const ran = [...traced, ...(hanging ? [hanging] : [])]
   const isWanted = (each: Traced) => !filter || (each.steps[steps.length - 1]?.outCount ?? 0) > 0
   const at = place.steps.length - 1

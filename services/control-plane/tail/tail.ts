@@ -8,7 +8,6 @@ import { toServiceError } from '../middleware/errors.ts'
 import { createPacer, UNPACED, type Pace } from '../pacing.ts'
 import { layoutOf } from '../layout-of.ts'
 import { ServiceError } from '../service-error.ts'
-import { getBinary } from '../store/smartmodules.ts'
 import type { TraceDeps } from '../trace/trace.ts'
 import { runFrame, topicFrame, type Shown } from './frames.ts'
 import type { Place } from './places.ts'
@@ -40,7 +39,6 @@ export function tail(
     let layout: TopicLayout | undefined
     let reader: TopicReader | undefined
     let refreshAt = 0
-    const binaries = new Map<string, Uint8Array>()
 
     /** False once there is nothing to look at any more. */
     async function refresh(): Promise<boolean> {
@@ -50,8 +48,6 @@ export function tail(
       const now = await layoutOf(deps.cluster, found.topic, 'the topic')
       if (!reader || layout?.topicId !== now.topicId)
         reader = await openTopicReader(deps, now, reader ? undefined : listener.lastEventId, last)
-      for (const { sha256 } of filter ? [...found.steps, filter] : found.steps)
-        if (!binaries.has(sha256)) binaries.set(sha256, new Uint8Array(await getBinary(deps.db, sha256)))
       ;[place, layout, refreshAt] = [found, now, performance.now() + REFRESH_MS]
       return true
     }
@@ -77,9 +73,7 @@ export function tail(
           // It may have waited for longer than its client.
           listener.signal.aborted ? 'over' : lookAt(false, pace, (records) => topicFrame(place!, records, pace)),
         )
-      return deps.runTurns.take(accountId, () =>
-        lookAt(true, UNPACED, (records) => runFrame(deps, accountId, place!, filter, records, binaries)),
-      )
+      return deps.runTurns.take(accountId, () => lookAt(true, UNPACED, (records) => runFrame(deps, accountId, place!, filter, records)))
     }
 
     await sendFrames(listener, next, (error) => {
