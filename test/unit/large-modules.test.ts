@@ -1,13 +1,15 @@
 /** A SmartModule's binary, source, tests and config are megabytes: what needs none of them does not read them. */
 import { describe, expect, it } from 'vitest'
 import { Manifest } from '../../shared/api/manifests.ts'
+import { publishBinaries } from '../../services/control-plane/publisher/enqueue.ts'
 import { exportSet } from '../../services/control-plane/manifests/export.ts'
 import { planOf } from '../../services/control-plane/manifests/plan.ts'
 import type { Database } from '../../services/control-plane/store/database.ts'
-import { listSmartModules } from '../../services/control-plane/store/smartmodules.ts'
+import { insertVersion, listSmartModules } from '../../services/control-plane/store/smartmodules.ts'
 import type { Place } from '../../services/control-plane/tail/places.ts'
 import { createRunTurns } from '../../services/control-plane/tail/run-turns.ts'
 import { tail } from '../../services/control-plane/tail/tail.ts'
+import { definitionOf } from '../harness/definitions.ts'
 import { recordedDatabase } from '../harness/recorded-database.ts'
 
 const MODULES = ['a', 'b'].map((name) => ({ id: `sm_${name}`, account_id: 'acc_1', name, description: '', version: '1.0.0' }))
@@ -60,6 +62,18 @@ describe('no config, source or test is read', () => {
   })
 })
 
+/** A database that has one binary, and what is received and sent of it. */
+function binaries() {
+  const received: string[] = []
+  const sent: Buffer[] = []
+  const { db } = recordedDatabase((sql, bindings) => {
+    sent.push(...bindings.filter((each) => Buffer.isBuffer(each)))
+    if (/returning [^)]*"content"$/.test(sql)) received.push(sql)
+    return [{ sha256: 'x', content: Buffer.alloc(1) }]
+  })
+  return { db, received, sent }
+}
+
 const tailDeps = (db: Database) => ({
   db,
   runTurns: createRunTurns(),
@@ -80,6 +94,29 @@ describe('no binary is read', () => {
     const { signal } = new AbortController()
     await events({ send: (...event) => told.push(event) > 0, room: async () => looks.shift()!, lastEventId: undefined, signal })
     expect([told, asked]).toEqual([[], []])
+  })
+
+  it('for the first start of what runs it: Postgres itself copies it into the outbox', async () => {
+    const { db, received, sent } = binaries()
+    await publishBinaries(db, { ...definitionOf('pl_1'), steps: [{ sha256: 'x' } as Place['steps'][number]] })
+    expect([received, sent]).toEqual([[], []])
+  })
+})
+
+describe('a version', () => {
+  it('is stored with its binary sent once', async () => {
+    const { db, sent } = binaries()
+    const version = {
+      ...VERSION,
+      smartmodule_id: 'sm_a',
+      ordinal: 1,
+      kind: 'batch',
+      extism_function: null,
+      source: null,
+      tests: null,
+    } as const
+    await insertVersion(db, version, Buffer.from('x'))
+    expect(sent.map(String)).toEqual(['x'])
   })
 })
 

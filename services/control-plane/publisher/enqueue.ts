@@ -1,13 +1,15 @@
 /** What goes into the outbox when a definition changes. */
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { Queryable } from '../store/database.ts'
-import { enqueueBinary, enqueueDefinition, enqueueRevision, insertRevision, updatePipeline, type PipelineRow } from '../store/pipelines.ts'
-import { claimUnpublished } from '../store/smartmodules.ts'
+import { enqueueDefinition, enqueueRevision, insertRevision, updatePipeline, type PipelineRow } from '../store/pipelines.ts'
+import { enqueueBinaries } from '../store/smartmodules.ts'
 
 /** Puts the binaries that were not published yet into the outbox, in the caller's transaction. */
 export async function publishBinaries(trx: Queryable, { steps }: PipelineDefinition): Promise<void> {
-  const wanted = steps.flatMap(({ sha256, canary }) => (canary ? [sha256, canary.sha256] : [sha256]))
-  for (const { sha256, content } of await claimUnpublished(trx, wanted)) await enqueueBinary(trx, sha256, content)
+  await enqueueBinaries(
+    trx,
+    steps.flatMap(({ sha256, canary }) => (canary ? [sha256, canary.sha256] : [sha256])),
+  )
 }
 
 /** Puts the binaries, the revision and then the definition into the outbox, in the caller's transaction. */

@@ -293,11 +293,6 @@ export async function enqueueJob(db: Queryable, id: string, definition: Pipeline
   await db('outbox').insert({ key: definitionKeys.job(id), value: definition && Buffer.from(JSON.stringify(definition)) })
 }
 
-/** Puts a SmartModule's binary into the outbox. */
-export async function enqueueBinary(db: Queryable, sha256: string, content: Buffer): Promise<void> {
-  await db('outbox').insert({ key: definitionKeys.smartModule(sha256), value: content })
-}
-
 /** Makes this process the publisher; true if it was not the publisher before. */
 export async function takePublisher(db: Queryable, self: string): Promise<boolean> {
   const { rowCount } = await db.raw(

@@ -149,7 +149,7 @@ export async function insertVersion(db: Queryable, version: Omit<VersionRow, 'cr
     .insert({ sha256: version.sha256, content: Buffer.from(binary) })
     .onConflict('sha256')
     // Written again, so that it is locked: `sweepBinaries` may be about to delete it.
-    .merge({ content: Buffer.from(binary) })
+    .merge(['content'])
   const { config, source, tests } = version
   const row = {
     ...version,
@@ -193,13 +193,14 @@ export async function getBinary(db: Queryable, sha256: string): Promise<Buffer> 
   return row.content
 }
 
-/** Those of the binaries that were not published yet; marks them as published, in the caller's transaction. */
-export async function claimUnpublished(db: Queryable, sha256s: string[]): Promise<{ sha256: string; content: Buffer }[]> {
-  return db('smartmodule_binaries')
-    .whereIn('sha256', sha256s)
-    .where({ is_published: false })
-    .update({ is_published: true })
-    .returning(['sha256', 'content'])
+/** Puts those of the binaries that were not published yet into the outbox, in the caller's transaction; Postgres copies them itself. */
+export async function enqueueBinaries(trx: Queryable, sha256s: string[]): Promise<void> {
+  await trx.raw(
+    `WITH claimed AS (
+       UPDATE smartmodule_binaries SET is_published = true WHERE sha256 = ANY (?) AND NOT is_published RETURNING sha256, content)
+     INSERT INTO outbox (key, value) SELECT ?::text || sha256, content FROM claimed`,
+    [sha256s, definitionKeys.smartModule('')],
+  )
 }
 
 /** Notes that what has this key, if it is a binary, was not published after all: the next one that needs it tries again. */
