@@ -317,6 +317,7 @@ export const getVersionContract = contract({
   summary: 'Get one version of a SmartModule, with its source, or its binary',
   tag: 'SmartModules',
   scope: 'smartmodules:read',
+  isLarge: true,
   request: {
     params: IdParams.extend({ version: z.string() }),
     query: z.object({ binary: Flag.default('false').describe('`true` adds `wasm_binary`') }),

@@ -1,6 +1,7 @@
 /** A SmartModule's binary, source, tests and config are megabytes: what needs none of them does not read them. */
 import { describe, expect, it } from 'vitest'
 import { Manifest } from '../../shared/api/manifests.ts'
+import { getVersionContract } from '../../shared/api/smartmodules.ts'
 import { publishBinaries } from '../../services/control-plane/publisher/enqueue.ts'
 import { exportSet } from '../../services/control-plane/manifests/export.ts'
 import { planOf } from '../../services/control-plane/manifests/plan.ts'
@@ -117,6 +118,10 @@ describe('a version', () => {
     } as const
     await insertVersion(db, version, Buffer.from('x'))
     expect(sent.map(String)).toEqual(['x'])
+  })
+
+  it('is shown to few requests of an account at once: with its binary it has megabytes', () => {
+    expect(getVersionContract).toMatchObject({ isLarge: true })
   })
 })
 
