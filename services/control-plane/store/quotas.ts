@@ -20,7 +20,7 @@ export async function countUse(db: Queryable, accountId: string): Promise<Record
     `WITH own_pipelines AS (SELECT definition FROM pipelines WHERE account_id = :id AND status <> 'deleting'),
       own_streams AS (SELECT partitions FROM streams WHERE account_id = :id AND status <> 'deleting'),
       own_jobs AS (SELECT id FROM jobs WHERE account_id = :id AND status = ANY (:unfinished)),
-      own_modules AS (SELECT id FROM smartmodules WHERE account_id = :id)
+      own_modules AS (SELECT id FROM smartmodules WHERE coalesce(account_id, '') = :id)
     SELECT (SELECT count(*) FROM own_pipelines) AS pipelines,
       (SELECT coalesce(sum((regexp_match(definition::text, '"tasks": *([0-9]+)'))[1]::int), 0) FROM own_pipelines) + (SELECT count(*) FROM own_jobs) AS tasks,
       (SELECT count(*) FROM own_streams) AS streams,

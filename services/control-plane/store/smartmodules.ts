@@ -46,7 +46,8 @@ function visibleSmartModules(db: Queryable, accountId: string) {
       .joinRaw(
         'JOIN LATERAL (SELECT version, ordinal, sha256, kind, extism_function, input_format, output_format, config, bytes FROM smartmodule_versions v WHERE v.smartmodule_id = m.id ORDER BY ordinal DESC LIMIT 1) v ON true',
       )
-      .where((scope) => void scope.where('m.account_id', accountId).orWhereNull('m.account_id'))
+      // As their index has it.
+      .whereRaw(`coalesce(m.account_id, '') IN (?, '')`, [accountId])
       .select('m.*', 'v.*')
       .as('visible'),
   )
