@@ -1,6 +1,7 @@
 /** Pages of a stream whose batches inflate to thousands of times what they are in the topic. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { createDeadLetterProjection } from '../../services/control-plane/dead-letters/projection.ts'
 import { createPacer } from '../../services/control-plane/pacing.ts'
 import { openDatabase } from '../../services/control-plane/store/database.ts'
 import type { StreamRow } from '../../services/control-plane/store/streams.ts'
@@ -11,7 +12,7 @@ import { produceBatches } from '../../shared/kafka/wire/produce.ts'
 import { frame } from '../../shared/model/framing.ts'
 import { loggedIn, service, type Client } from '../harness/client.ts'
 import { limitMs } from '../harness/machine-speed.ts'
-import { createStream, type NewStream } from '../harness/pipelines.ts'
+import { createPipeline, createStream, type NewStream } from '../harness/pipelines.ts'
 
 const MIB = 1 << 20
 const BATCHES = 100
@@ -21,22 +22,32 @@ beforeAll(async () => {
   client = await loggedIn(service().accounts.enterprise)
 })
 
-/** A stream of one partition with so many batches of one record, as they are written with zstd. */
-async function streamOf(recordOf: (schemaId: number, n: number) => Pick<KafkaRecord, 'key' | 'value'>): Promise<NewStream> {
-  const stream = await createStream(client, { n: 'integer', text: 'string?' }, { partitions: 1 })
+type Content = Pick<KafkaRecord, 'key' | 'value'>
+
+/** Writes batches to the topic's only partition, as they are written with zstd. */
+async function writeBatches(topic: string, batches: readonly Content[][]): Promise<void> {
   const cluster = openCluster({ brokers: service().brokers, clientId: 'inflated', now: () => Date.now() })
   const connections = cluster.openConnections('inflated')
-  const layout = (await cluster.describeTopic(stream.topic))!
-  for (let n = 0; n < BATCHES; n++) {
-    const record = { offsetDelta: 0, timestampDelta: 0n, headers: [], ...recordOf(stream.schema_id, n) }
-    const batch = compressBatch(encodeBatch([record], BigInt(Date.now()), 0), 'zstd')
+  const layout = (await cluster.describeTopic(topic))!
+  for (const contents of batches) {
+    const records = contents.map((content, offsetDelta) => ({ offsetDelta, timestampDelta: 0n, headers: [], ...content }))
+    const batch = compressBatch(encodeBatch(records, BigInt(Date.now()), 0), 'zstd')
     stampProducer(batch, -1n, -1, -1)
     const partitions = [{ partition: 0, batch }]
-    const [answer] = await produceBatches(await connections.leader(layout.leaders[0]!), null, [{ topic: stream.topic, partitions }])
+    const [answer] = await produceBatches(await connections.leader(layout.leaders[0]!), null, [{ topic, partitions }])
     expect(answer?.errorCode).toBe(0)
   }
   await connections.close()
   await cluster.close()
+}
+
+/** A stream of one partition with so many batches of one record. */
+async function streamOf(recordOf: (schemaId: number, n: number) => Content): Promise<NewStream> {
+  const stream = await createStream(client, { n: 'integer', text: 'string?' }, { partitions: 1 })
+  await writeBatches(
+    stream.topic,
+    Array.from({ length: BATCHES }, (_, n) => [recordOf(stream.schema_id, n)]),
+  )
   return stream
 }
 
@@ -110,5 +121,24 @@ describe('batches that inflate to megabytes', () => {
     expect((await client.call<Page>('GET', `${path}?page=4&limit=20`)).body.data.map(({ n }) => n)).toEqual(
       Array.from({ length: 20 }, (_, n) => 60 + n),
     )
+  })
+  it('of dead letters go to the database a few at a time', async () => {
+    const large = { key: null, value: Buffer.alloc(4 * MIB, 'x') }
+    const [fromStream, toStream] = [await createStream(client, { n: 'integer' }), await createStream(client, { n: 'integer' })]
+    const id = await createPipeline(client, fromStream.id, [{ name: 'dps/map-fields', config: {} }], toStream.id)
+    const db = openDatabase(service().env.DATABASE_URL!, 2)
+    const { definition } = await db('pipelines').where({ id }).first()
+    const topic = definition.dead_letter_topic as string
+    const small = Array.from({ length: 2500 }, (_, n) => ({ key: null, value: Buffer.from(String(n)) }))
+    await writeBatches(topic, [...Array.from({ length: 30 }, () => [large]), small])
+    const cluster = openCluster({ brokers: service().brokers, clientId: 'letters', now: () => Date.now() })
+    const letters = createDeadLetterProjection(db, cluster, () => {})
+    const { mib } = await costOf(() => letters.catchUp({ id, definition: { dead_letter_topic: topic } }, 600_000))
+    expect(mib).toBeLessThan(80)
+    const found = await db('dead_letters').where({ pipeline_id: id }).orderBy('letter_offset').pluck('letter_offset')
+    expect(found.map(Number)).toEqual(Array.from({ length: 30 + small.length }, (_, offset) => offset))
+    await letters.close()
+    await cluster.close()
+    await db.destroy()
   })
 })

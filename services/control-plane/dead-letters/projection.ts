@@ -3,14 +3,15 @@
  * transaction, so that nothing is projected twice or left out. The topic is the source of truth.
  */
 import { createOneAtATime } from '../one-at-a-time.ts'
+import { UNPACED } from '../pacing.ts'
 import { unavailable } from '../service-error.ts'
-import type { Cluster } from '../../../shared/kafka/cluster.ts'
+import type { Cluster, TopicLayout } from '../../../shared/kafka/cluster.ts'
 import type { KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import { splitDeadLetterHeaders, type DeadLetterHeader } from '../../../shared/model/dead-letter-headers.ts'
 import type { Database } from '../store/database.ts'
 import { addDeadLetters, findDeadLetterPosition, lockDeadLetterPosition, type NewDeadLetter } from '../store/dead-letters.ts'
-import { fetchCounted, wholeRecordsOf } from '../stream-data/read-records.ts'
+import { fetchCounted, wantedOf } from '../stream-data/read-records.ts'
 
 type Projected = { id: string; definition: Pick<PipelineDefinition, 'dead_letter_topic'> }
 
@@ -22,7 +23,10 @@ export type DeadLetterProjection = {
   close(): Promise<void>
 }
 
-const FETCH_BYTES = 4 << 20
+const FETCH_BYTES = 1 << 20
+/** Most dead letters of one database transaction, and from how many bytes on it takes no further batch: one may inflate to megabytes. */
+const LETTERS_MAX = 1000
+const LETTERS_BYTES = 4 << 20
 const DEADLINE_MS = 8000
 
 /** A dead letter: the original record, and the details in the headers added after the record's own. */
@@ -62,6 +66,35 @@ export function createDeadLetterProjection(db: Database, cluster: Cluster, onErr
   const connections = cluster.openConnections('dead-letters')
   const projections = createOneAtATime()
 
+  /** The dead letters from `position` on that one database transaction takes, and the offset after them. */
+  async function readSome(
+    pipelineId: string,
+    layout: TopicLayout,
+    partition: number,
+    position: bigint,
+  ): Promise<{ letters: NewDeadLetter[]; nextOffset: bigint }> {
+    const { batches, nextOffset } = await fetchCounted(connections, layout, partition, position, FETCH_BYTES)
+    const letters: NewDeadLetter[] = []
+    let bytes = 0
+    for (const batch of batches) {
+      const limit = LETTERS_MAX - letters.length
+      const wanted = { offset: position, until: undefined, key: undefined, limit, side: 'first' } as const
+      const found = await wantedOf(
+        batch,
+        wanted,
+        ({ offset, record }) => {
+          bytes += (record.key?.length ?? 0) + (record.value?.length ?? 0)
+          return parseDeadLetter(pipelineId, partition, offset, record)
+        },
+        UNPACED,
+      )
+      letters.push(...found)
+      if (found.length === limit) return { letters, nextOffset: BigInt(found.at(-1)!.letter_offset) + 1n }
+      if (bytes >= LETTERS_BYTES) return { letters, nextOffset: batch.nextOffset }
+    }
+    return { letters, nextOffset }
+  }
+
   async function project({ id: pipelineId, definition }: Projected, deadlineMs: number): Promise<void> {
     const { dead_letter_topic: topic } = definition
     const deadline = performance.now() + deadlineMs
@@ -76,14 +109,11 @@ export function createDeadLetterProjection(db: Database, cluster: Cluster, onErr
         if (performance.now() > deadline) throw unavailable('the list of dead letters, which is catching up with its topic,')
         const position = await findDeadLetterPosition(db, pipelineId, partition)
         if (position >= end) break
-        const { batches, nextOffset } = await fetchCounted(connections, layout, partition, position, FETCH_BYTES)
-        const rows = batches.flatMap((batch) =>
-          wholeRecordsOf(batch, position).map(({ offset, record }) => parseDeadLetter(pipelineId, partition, offset, record)),
-        )
+        const { letters, nextOffset } = await readSome(pipelineId, layout, partition, position)
         isDone = await db.transaction(async (trx) => {
           // Another projection may have come first: its rows are there, and this one looks again.
           if ((await lockDeadLetterPosition(trx, pipelineId, partition)) !== position) return false
-          await addDeadLetters(trx, pipelineId, partition, rows, nextOffset)
+          await addDeadLetters(trx, pipelineId, partition, letters, nextOffset)
           return nextOffset >= end || nextOffset === position
         })
       }

@@ -8,7 +8,6 @@ import {
   CONTROL,
   LOG_APPEND_TIME,
   decodeRecord,
-  decodeRecords,
   readBatchHeader,
   type BatchHeader,
   type KafkaRecord,
@@ -68,12 +67,6 @@ const placed = (header: BatchHeader, record: KafkaRecord): WholeRecord => ({
   timestamp: (header.attributes & LOG_APPEND_TIME) !== 0 ? header.maxTimestamp : header.baseTimestamp + record.timestampDelta,
   record,
 })
-
-/** The records of a batch from `offset` on. */
-export const wholeRecordsOf = (batch: CountedBatch, offset: bigint): WholeRecord[] =>
-  decodeRecords(sectionOf(batch), batch.header.recordCount)
-    .map((record) => placed(batch.header, record))
-    .filter((each) => each.offset >= offset)
 
 /** Which records of a batch: the first or the last `limit` of those from `offset` up to `until`, with this key. */
 export type Wanted = { offset: bigint; until: bigint | undefined; key: Buffer | undefined; limit: number; side: 'first' | 'last' }
