@@ -225,8 +225,8 @@ const SINKS: SinkCase[] = [
   },
 ]
 
-/** Reads the values of a topic of the second cluster, of one partition, to its end. */
-async function readTopic(topic: string): Promise<Buffer[]> {
+/** Reads a topic of the second cluster, of one partition, to its end. */
+async function readRecords(topic: string): Promise<{ value: Buffer; timestamp: number }[]> {
   const admin = second.kafka.admin()
   await admin.connect()
   const [end] = await admin.fetchTopicOffsets(topic)
@@ -234,12 +234,16 @@ async function readTopic(topic: string): Promise<Buffer[]> {
   const consumer = second.kafka.consumer({ groupId: unique('reader') })
   await consumer.connect()
   await consumer.subscribe({ topics: [topic], fromBeginning: true })
-  const found: Buffer[] = []
-  await consumer.run({ eachMessage: async ({ message }) => void found.push(message.value!) })
+  const found: { value: Buffer; timestamp: number }[] = []
+  await consumer.run({
+    eachMessage: async ({ message: { value, timestamp } }) => void found.push({ value: value!, timestamp: Number(timestamp) }),
+  })
   await eventually('the topic is read to its end', async () => found.length >= Number(end!.high))
   await consumer.disconnect()
   return found
 }
+
+const readTopic = async (topic: string): Promise<Buffer[]> => (await readRecords(topic)).map(({ value }) => value)
 
 const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => from + index)
 
@@ -361,6 +365,26 @@ describe('a topic of another cluster that takes only small batches', () => {
     expect(await writeNext(numbers(100, 200).filter((n) => !isLarge(n)))).toEqual({ kind: 'delivered' })
     const held = (await readTopic(topic)).flatMap((value) => numbersIn(value.toString('utf8')))
     expect(held).toEqual(numbers(0, 200).filter((n) => !isLarge(n)))
+    await sink.close()
+  })
+})
+
+describe('a topic of another cluster', () => {
+  it('has the times of the records, and those that it refuses for their time are named', async () => {
+    const topic = await createTopic(second.kafka, 1)
+    const context = contextFor()
+    const sink = await openSink('conn_kafka', { brokers: second.brokers, topic }, context)
+    const rows = rowsOf(sink.rows, valuesFrom(0, 40), 0)
+    const timeOf = (n: number) => Date.parse('2020-02-02T00:00:00Z') + ((n * 7) % 40) * 60_000
+    rows[0]!.times.set(numbers(0, 40).map((n) => (n === 23 ? Date.now() + 30 * 86_400_000 : timeOf(n))))
+    const write = (pieces: typeof rows) => sink.write(deliveryOf(context, 0, 40), pieces, new AbortController().signal)
+    expect(await write(rows)).toMatchObject({ kind: 'at_fault', records: [{ offset: 23n, code: 'record_refused' }] })
+    const left = numbers(0, 40).filter((n) => n !== 23)
+    const others = left.flatMap((n) => rowsOf(sink.rows, valuesFrom(n, n + 1), n))
+    for (const [index, n] of left.entries()) others[index]!.times[0] = timeOf(n)
+    expect(await write(others)).toEqual({ kind: 'delivered' })
+    const found = (await readRecords(topic)).map(({ value, timestamp }) => [numbersIn(value.toString('utf8'))[0], timestamp])
+    expect(found).toEqual(left.map((n) => [n, timeOf(n)]))
     await sink.close()
   })
 })

@@ -1,7 +1,7 @@
 /**
- * Writes records to a topic of another cluster, with keys and headers unchanged, each to the partition of its key. Batches of one partition
- * are sent one after the other to keep their order. A process does not write again what was acknowledged; after a crash a range is written
- * again: at least once.
+ * Writes records to a topic of another cluster, with keys, headers and times unchanged, each to the partition of its key. Batches of one
+ * partition are sent one after the other to keep their order. A process does not write again what was acknowledged; after a crash a range
+ * is written again: at least once.
  */
 import { hasMoved } from '../../kafka/wire/error-codes.ts'
 import { produceBatches } from '../../kafka/wire/produce.ts'
@@ -51,10 +51,10 @@ export async function openKafkaSink(config: KafkaSinkConfig, context: ConnectorC
       const partitions = layout.leaders.length
       const codec = registry && (await registry.codec(config.schema_id!, signal))
       if (registry && !codec) return { kind: 'permanent', reason: `the other registry has no usable schema ${config.schema_id}` }
-      const { block, faults } = blockOf(pieces, codec?.fromJson)
+      const { faults, ...rows } = blockOf(pieces, codec?.fromJson)
       if (faults.length > 0) return { kind: 'at_fault', records: faults }
       const keyless = delivery.partition % partitions
-      return writeBlock(delivery, pieces, block, { partitions, keyless, nowMs: context.now(), attributes: 0, prefix })
+      return writeBlock(delivery, pieces, rows, { partitions, keyless, nowMs: context.now(), attributes: 0, prefix })
     },
     async close() {
       await registry?.close()

@@ -39,15 +39,21 @@ function identitiesOf(pieces: readonly Rows[]): { offset: number; identity: stri
   )
 }
 
-/** The block's rows at these indexes. */
-function only({ bytes, spans }: RecordBlock, rows: readonly number[]): RecordBlock {
+/** Records with the time of each. */
+type TimedBlock = { block: RecordBlock; times: Float64Array }
+
+/** The rows at these indexes. */
+function only({ block: { bytes, spans }, times }: TimedBlock, rows: readonly number[]): TimedBlock {
   const kept = new Int32Array(rows.length * SPAN)
   for (const [index, row] of rows.entries()) kept.set(spans.subarray(row * SPAN, (row + 1) * SPAN), index * SPAN)
-  return { bytes, spans: kept, count: rows.length }
+  return { block: { bytes, spans: kept, count: rows.length }, times: Float64Array.from(rows, (row) => times[row]!) }
 }
 
 /** The block's rows by the partition that they are written to, in their order. */
-function byPartition({ bytes, spans, count }: RecordBlock, { partitions, keyless }: BatchOptions): Map<number, number[]> {
+function byPartition(
+  { bytes, spans, count }: RecordBlock,
+  { partitions, keyless }: Pick<BatchOptions, 'partitions' | 'keyless'>,
+): Map<number, number[]> {
   const rows = Array.from({ length: count }, (_, row) => row)
   return Map.groupBy(rows, (row) =>
     spans[row * SPAN]! < 0 ? keyless : partitionOfKey(bytes, spans[row * SPAN]!, spans[row * SPAN + 1]!, partitions),
@@ -58,6 +64,8 @@ function byPartition({ bytes, spans, count }: RecordBlock, { partitions, keyless
 const FAULTS: ReadonlyMap<number, string> = new Map([
   [KAFKA_ERRORS.messageTooLarge, 'record_too_large'],
   [KAFKA_ERRORS.invalidRecord, 'record_refused'],
+  // Its time is further from the broker's than the topic allows.
+  [KAFKA_ERRORS.invalidTimestamp, 'record_refused'],
 ])
 
 /** A function that writes the rows of a delivery. What `produce` throws it throws too. */
@@ -68,15 +76,15 @@ export function createBlockWriter(produce: Produce) {
   return async function writeBlock(
     delivery: Delivery,
     pieces: readonly Rows[],
-    whole: RecordBlock,
-    options: BatchOptions,
+    whole: TimedBlock,
+    options: Omit<BatchOptions, 'times'>,
   ): Promise<Written> {
     const range = rangeOf(delivery)
     const memory = memories.get(delivery.partition)
     const known = memory?.range === range ? memory.acknowledged : new Set<string>()
     /** Indexes in `whole` of the rows of `block`; undefined where it has them all. */
     const left = known.size === 0 ? undefined : identitiesOf(pieces).flatMap(({ identity }, row) => (known.has(identity) ? [] : [row]))
-    const block = left ? only(whole, left) : whole
+    const { block, times } = left ? only(whole, left) : whole
     /** By partition, how many of its rows are done with; and which of them were refused. */
     const done = new Map<number, number>()
     const refused: { partition: number; place: number; code: string; message: string }[] = []
@@ -121,7 +129,7 @@ export function createBlockWriter(produce: Produce) {
     }
 
     try {
-      for (const { partition, bytes, length } of batchesOf(block, options)) {
+      for (const { partition, bytes, length } of batchesOf(block, { ...options, times })) {
         const failure = await send(partition, Buffer.from(bytes, 0, length))
         if (!failure) continue
         remember()
@@ -139,13 +147,14 @@ export function createBlockWriter(produce: Produce) {
 
 /** Splits a batch into two with half of the records each; undefined for a batch of one record. */
 function halvesOf(batch: Buffer): [Buffer, Buffer] | undefined {
-  const { recordCount, attributes, baseTimestamp, maxTimestamp } = readBatchHeader(batch, 0)!
+  const { recordCount, attributes, baseTimestamp } = readBatchHeader(batch, 0)!
   if (recordCount < 2) return undefined
   const records = decodeRecords(batch.subarray(BATCH_HEADER_BYTES), recordCount)
   const made = (some: typeof records): Buffer => {
     const section = encodeRecords(some.map((record, offsetDelta) => ({ ...record, offsetDelta })))
     const half = Buffer.concat([Buffer.alloc(BATCH_HEADER_BYTES), section])
-    writeBatchHeader(half, { attributes, recordCount: some.length, baseTimestamp, maxTimestamp })
+    const latest = some.reduce((most, { timestampDelta }) => (timestampDelta > most ? timestampDelta : most), some[0]!.timestampDelta)
+    writeBatchHeader(half, { attributes, recordCount: some.length, baseTimestamp, maxTimestamp: baseTimestamp + latest })
     return half
   }
   const middle = recordCount >> 1
