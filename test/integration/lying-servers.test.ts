@@ -2,9 +2,11 @@
 import type { Socket } from 'node:net'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { openLiar, type Liar } from '../attack/servers/index.ts'
+import { honestly, serve } from '../attack/servers/kafka-broker.ts'
 import { converse, honest, said, text } from '../attack/servers/postgres-server.ts'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
-import { connect, table } from '../harness/connectors.ts'
+import { connect, stream, table } from '../harness/connectors.ts'
+import { createStream, waitForStatus, write } from '../harness/pipelines.ts'
 
 let client: Client
 beforeAll(async () => {
@@ -70,5 +72,49 @@ describe('a source whose server falls silent', () => {
       await client.call('DELETE', `/v1/pipelines/${id}`)
       await eventually('it is gone', async () => (await client.call('GET', `/v1/pipelines/${id}`)).status === 404, 15_000)
     })
+  })
+})
+
+describe('a kafka sink whose brokers fall silent', () => {
+  it('does not hold up a stop, neither of a write nor of a start', async () => {
+    let isSilent = false
+    const sockets: Socket[] = []
+    const answer = (socket: Socket) => {
+      sockets.push(socket)
+      if (!isSilent) serve(socket, honestly())
+    }
+    const liar = await openLiar({ protocol: 'kafka', name: 'own', why: 'of a test', way: 'write', answer })
+    const $secret = unique('broker').replaceAll('-', '_').toLowerCase()
+    expect((await client.call('POST', '/v1/secrets', { name: $secret, value: 'pencil' })).status).toBe(201)
+    const from = await createStream(client, { n: 'integer' })
+    // Each is tried for three seconds, in the middle of its login.
+    const brokers = Array<string>(20).fill(`127.0.0.1:${liar.port}`)
+    const config = { brokers, topic: 't', sasl: { mechanism: 'PLAIN', username: 'u', password: { $secret } } }
+    // A runner that has nothing else to do is ended after half a minute, with what holds it up.
+    await connect(client, stream(from.id), [], { connector_id: 'conn_blackhole', config: {} }, { tasks: 4 })
+    const id = await connect(client, stream(from.id), [], { connector_id: 'conn_kafka', config })
+    await waitForStatus(client, id, 'running')
+    const isTried = async () => {
+      sockets.splice(0)
+      await eventually('a silent broker is tried', async () => sockets.length > 0)
+    }
+    const stop = async () => {
+      await client.call('POST', `/v1/pipelines/${id}/stop`)
+      await eventually(
+        'it is stopped',
+        async () => (await client.call('GET', `/v1/pipelines/${id}/status`)).body.status === 'stopped',
+        12_000,
+      )
+    }
+    isSilent = true
+    for (const socket of sockets) socket.destroy()
+    await write(client, from.id, [{ n: 1 }])
+    await isTried()
+    await stop()
+    await client.call('POST', `/v1/pipelines/${id}/start`)
+    await isTried()
+    await stop()
+    await client.call('DELETE', `/v1/pipelines/${id}`)
+    await liar.close()
   })
 })

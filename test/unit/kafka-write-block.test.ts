@@ -39,7 +39,7 @@ function openTopic(bytesMax = 500, isTaken: (n: number) => boolean = () => true)
   const write = (values: { n: number; pad?: string }[], change: Partial<Delivery> = {}) => {
     const pieces = values.flatMap(({ n, ...rest }) => rowsOf({ kind: 'records' }, [JSON.stringify({ n, ...rest })], n))
     const options = { partitions: PARTITIONS, keyless: 0, nowMs: 0, attributes: 0, prefix: Buffer.alloc(0) }
-    return writeBlock(delivery(change), pieces, blockOf(pieces), options)
+    return writeBlock(delivery(change), pieces, blockOf(pieces), options, new AbortController().signal)
   }
   return { written, away, write, sorted: () => written.map(({ n }) => n).sort((a, b) => a - b) }
 }

@@ -86,6 +86,7 @@ it('they are written: each attempt would drop them, run them again, and let them
     },
     onWaiting: nothing,
     onSkipped: nothing,
+    writesOver: new AbortController().signal,
     now: Date.now,
   } as unknown as RoundsOptions
   await expect(runRounds(options)).rejects.toMatchObject({ interruption: { kind: 'retry_later' } })

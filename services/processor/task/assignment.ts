@@ -34,6 +34,8 @@ export type AssignmentOptions = {
   fetch: FetchBatches
   fetchConnections: Connections
   roundBytesMax: number
+  /** Aborted when a stop has waited long enough for an external sink. */
+  writesOver: AbortSignal
   now: () => number
   log: (level: 'info' | 'warn', message: string) => void
 }

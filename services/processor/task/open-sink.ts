@@ -3,6 +3,7 @@ import { findConnector } from '../../../shared/connectors/catalogue.ts'
 import type { ConnectorContext } from '../../../shared/connectors/connector.ts'
 import { refusalIn } from '../../../shared/connectors/refusal.ts'
 import type { OpenSink, Written } from '../../../shared/connectors/sink.ts'
+import { untilAborted } from '../../../shared/connectors/until-aborted.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { Interrupted } from '../interruption.ts'
@@ -14,8 +15,15 @@ function refusedOrAway(error: unknown, what: string, mask: (text: string) => str
     : new Interrupted({ kind: 'sink_away', afterMs: 0 }, `${what}: ${mask(reasonOf(error))}`)
 }
 
-/** Undefined when the sink is a topic. Throws `sink_refused` for a connector that this processor does not know. */
-export async function openSink(definition: PipelineDefinition, context: ConnectorContext): Promise<OpenSink | undefined> {
+/**
+ * Undefined when the sink is a topic. Throws `sink_refused` for a connector that this processor does not know. Once `signal` is aborted it
+ * does not wait for the other system, and closes what opens later.
+ */
+export async function openSink(
+  definition: PipelineDefinition,
+  context: ConnectorContext,
+  signal: AbortSignal,
+): Promise<OpenSink | undefined> {
   const { sink: target } = definition
   if (target.kind === 'topic') return undefined
   const direction = findConnector(target.connector_id)?.sink
@@ -23,7 +31,9 @@ export async function openSink(definition: PipelineDefinition, context: Connecto
     throw new Interrupted('sink_refused', `this processor does not know sink ${target.connector_id}: it may be older than the pipeline`)
   const open = await direction.open()
   const { mask } = context
-  const sink = await open(target.config, context).catch((error: unknown) => {
+  const opening = open(target.config, context)
+  const sink = await untilAborted(signal, opening).catch((error: unknown) => {
+    void opening.then((late) => late.close()).catch(() => {})
     throw refusedOrAway(error, 'the sink does not open', mask)
   })
   const { position } = sink

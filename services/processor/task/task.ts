@@ -50,6 +50,8 @@ export type TaskOptions = {
 
 /** A round of a slow SmartModule may take minutes: each of its calls may take up to the step's timeout. */
 const STOP_ROUND_MAX_MS = 3000
+/** An external sink may not answer. What it has perhaps not taken comes again. Less time than a runner gets that is drained. */
+const STOP_WRITE_MAX_MS = 7000
 const PATIENCE = { minMs: 100, maxMs: 5000, failuresMax: 20 }
 
 export function startTask(options: TaskOptions): Task {
@@ -59,10 +61,13 @@ export function startTask(options: TaskOptions): Task {
   // A long-polling fetch would delay every later request on the same connection.
   const fetchConnections = cluster.openConnections(`${name}-fetch`)
   const member = createMember({ isPaused: definition.desired === 'paused', mask: options.connectors.mask, onChange, log })
+  /** Aborted by a stop, and then, when it has waited long enough: for the round under way, of which nothing is written; for a write. */
+  const [stopping, gone, silent] = [new AbortController(), new AbortController(), new AbortController()]
+  const timers: NodeJS.Timeout[] = []
   const progress = createProgress(onChange)
   const planners = createPlanners(
     options.earlier,
-    (planned) => openSink(planned, { ...options.connectors, fields: sinkFieldsOf(planned) }),
+    (planned) => openSink(planned, { ...options.connectors, fields: sinkFieldsOf(planned) }, stopping.signal),
     (message) => log('warn', message),
   )
   const awayDeadLetters: AwayDeadLetters = new Set()
@@ -71,12 +76,14 @@ export function startTask(options: TaskOptions): Task {
   /** A revision that came before the first one was open. */
   let early: Revision | undefined
   let havePartitionsChanged = false
-  /** Aborted when a stop has waited long enough for the round under way: nothing of it is written. */
-  const gone = new AbortController()
-  let goneTimer: NodeJS.Timeout | undefined
   member.onInterrupt = () => {
     progress.fetcher()?.close()
-    if (member.isStopping) goneTimer ??= setTimeout(() => gone.abort(), STOP_ROUND_MAX_MS)
+    if (!member.isStopping || stopping.signal.aborted) return
+    stopping.abort()
+    timers.push(
+      setTimeout(() => gone.abort(), STOP_ROUND_MAX_MS),
+      setTimeout(() => silent.abort(), STOP_WRITE_MAX_MS),
+    )
   }
 
   async function run(): Promise<TaskEnd> {
@@ -85,7 +92,7 @@ export function startTask(options: TaskOptions): Task {
     try {
       const targets = await openTargets(cluster, definition, options.ledgerTopic)
       const partitions = (await findLayout(cluster, definition.source.topic)).leaders.length
-      sink = await openSink(definition, options.connectors)
+      sink = await openSink(definition, options.connectors, stopping.signal)
       const around = { lanes: options.lanes, signal: gone.signal, phases, targets, partitions, sink, log, onChange }
       const opened = (revisions = await openRevisions(around, { definition, chain: options.chain }))
       if (early) opened.offer(early)
@@ -116,6 +123,7 @@ export function startTask(options: TaskOptions): Task {
         sink,
         size,
         awayDeadLetters,
+        writesOver: silent.signal,
       }
       const work = {
         isPreparing: () => havePartitionsChanged || opened.hasNext(),
@@ -133,10 +141,12 @@ export function startTask(options: TaskOptions): Task {
       }
       return await runAssignments(member, work, PATIENCE, log)
     } catch (error) {
-      return endOf(error)
+      const end = endOf(error)
+      // What a stop cuts short is no failure.
+      return end.kind === 'broken' && member.isStopping ? { kind: 'stopped' } : end
     } finally {
       clearInterval(poll)
-      clearTimeout(goneTimer)
+      timers.forEach(clearTimeout)
       revisions?.close()
       await planners.close()
       await member.leave()

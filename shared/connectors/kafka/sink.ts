@@ -9,6 +9,7 @@ import { frame } from '../../model/framing.ts'
 import type { ConnectorContext } from '../connector.ts'
 import { blockOf } from '../encode/whole-records.ts'
 import type { OpenSink, Written } from '../sink.ts'
+import { untilAborted } from '../until-aborted.ts'
 import type { KafkaSinkConfig } from './connector.ts'
 import { createTopicLook, keepLayout, openOtherCluster } from './other-cluster.ts'
 import { openOtherRegistry } from './other-registry.ts'
@@ -21,24 +22,25 @@ export async function openKafkaSink(config: KafkaSinkConfig, context: ConnectorC
   const registry = config.registry && openOtherRegistry(config.registry, context)
   const prefix = config.schema_id === undefined ? Buffer.alloc(0) : frame(config.schema_id, '')
   const topic = keepLayout(createTopicLook(cluster, config.topic))
-  const lookAgain = () => {
+  const lookAgain = (signal: AbortSignal) => {
     topic.forget()
-    return topic.current()
+    return untilAborted(signal, topic.current())
   }
   let layout = await topic.current().catch(async (error: unknown) => {
     await cluster.close().catch(() => {})
     throw error
   })
 
-  const writeBlock = createBlockWriter(async (partition, batch) => {
+  const writeBlock = createBlockWriter(async (partition, batch, signal) => {
     const parts = [{ topic: config.topic, partitions: [{ partition, batch }] }]
     try {
-      const [answer] = await produceBatches(await connections.leader(layout.leaders[partition]!), null, parts)
-      if (answer && hasMoved(answer.errorCode)) layout = await lookAgain()
+      const leader = await untilAborted(signal, connections.leader(layout.leaders[partition]!))
+      const [answer] = await untilAborted(signal, produceBatches(leader, null, parts))
+      if (answer && hasMoved(answer.errorCode)) layout = await lookAgain(signal)
       return answer ?? { errorCode: 0, errorMessage: null }
     } catch (error) {
       // A broker that died does not report where its partitions moved.
-      layout = await lookAgain()
+      layout = await lookAgain(signal)
       throw error
     }
   })
@@ -47,14 +49,14 @@ export async function openKafkaSink(config: KafkaSinkConfig, context: ConnectorC
     rows: { kind: 'records' },
     async write(delivery, pieces, signal): Promise<Written> {
       // Keys go to other partitions once there are more of them.
-      layout = await topic.current()
+      layout = await untilAborted(signal, topic.current())
       const partitions = layout.leaders.length
       const codec = registry && (await registry.codec(config.schema_id!, signal))
       if (registry && !codec) return { kind: 'permanent', reason: `the other registry has no usable schema ${config.schema_id}` }
       const { faults, ...rows } = blockOf(pieces, codec?.fromJson)
       if (faults.length > 0) return { kind: 'at_fault', records: faults }
       const keyless = delivery.partition % partitions
-      return writeBlock(delivery, pieces, rows, { partitions, keyless, nowMs: context.now(), attributes: 0, prefix })
+      return writeBlock(delivery, pieces, rows, { partitions, keyless, nowMs: context.now(), attributes: 0, prefix }, signal)
     },
     async close() {
       await registry?.close()

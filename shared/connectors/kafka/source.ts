@@ -23,6 +23,7 @@ import { FRAMING_BYTES } from '../../model/framing.ts'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import { createBlockBuilder, type BlockBuilder } from '../record-block.ts'
 import type { OpenSource } from '../source.ts'
+import { untilAborted } from '../until-aborted.ts'
 import type { KafkaSourceConfig } from './connector.ts'
 import { createTopicLook, keepLayout, LAYOUT_MS, openOtherCluster } from './other-cluster.ts'
 import { openOtherRegistry, type OtherRegistry } from './other-registry.ts'
@@ -125,13 +126,15 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
   ): AsyncGenerator<void, boolean> {
     let moved = false
     for (const [leader, partitions] of Map.groupBy(own, (partition) => layout.leaders[partition]!)) {
-      const answer = await fetchBatches(await connections.leader(leader), {
+      const request = {
         topicId: layout.topicId,
         partitions: partitions.map((partition) => ({ partition, offset: positions.get(partition)!, bytesMax: 1 << 20 })),
         waitMs: WAIT_MS,
         bytesMin: 1,
         bytesMax: BYTES_MAX,
-      })
+      }
+      const connection = await untilAborted(signal, connections.leader(leader))
+      const answer = await untilAborted(signal, fetchBatches(connection, request))
       for (const { partition, bytes, aborted, errorCode, logStartOffset } of answer.partitions) {
         const position = positions.get(partition)!
         if (errorCode === KAFKA_ERRORS.offsetOutOfRange)
@@ -160,7 +163,7 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
         let [yielded, yieldedAt] = [position, performance.now()]
         const topic = openTopic(look, config, knownId)
         while (!signal.aborted) {
-          const layout = await topic.current()
+          const layout = await untilAborted(signal, topic.current())
           const own = layout.leaders.map((_, partition) => partition).filter((partition) => partition % split.count === split.index)
           if (own.length === 0) {
             // Committed, it says that the split had no partition at its start.
@@ -172,7 +175,7 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
           const unknown = own.filter((partition) => !positions.has(partition))
           if (unknown.length > 0) {
             // A partition that was added later is read from its first record, whatever `start` says.
-            const starts = await cluster.offsets(layout, unknown, isFirst ? config.start : 'earliest')
+            const starts = await untilAborted(signal, cluster.offsets(layout, unknown, isFirst ? config.start : 'earliest'))
             isFirst = false
             for (const [partition, offset] of starts) positions.set(partition, offset)
           }
@@ -193,6 +196,8 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
           ;[yielded, yieldedAt] = [next, performance.now()]
           yield { block: builder.take(), position: next }
         }
+      } catch (error) {
+        if (!signal.aborted) throw error
       } finally {
         await connections.close().catch(() => {})
       }

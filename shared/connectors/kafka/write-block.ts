@@ -18,8 +18,8 @@ import type { Delivery, RefusedRecord, Rows, Written } from '../sink.ts'
 
 /** What the other cluster answered; 0 is an acknowledgement. */
 export type Answer = { errorCode: number; errorMessage: string | null }
-/** Sends one batch, ready to be written, to a partition. */
-export type Produce = (partition: number, batch: Buffer) => Promise<Answer>
+/** Sends one batch, ready to be written, to a partition. Throws once the signal is aborted. */
+export type Produce = (partition: number, batch: Buffer, signal: AbortSignal) => Promise<Answer>
 
 /** What was acknowledged of a range that failed: `offset/place`, the place being a row's among those of its record. */
 type Memory = { range: string; acknowledged: Set<string> }
@@ -78,6 +78,7 @@ export function createBlockWriter(produce: Produce) {
     pieces: readonly Rows[],
     whole: TimedBlock,
     options: Omit<BatchOptions, 'times'>,
+    signal: AbortSignal,
   ): Promise<Written> {
     const range = rangeOf(delivery)
     const memory = memories.get(delivery.partition)
@@ -92,7 +93,7 @@ export function createBlockWriter(produce: Produce) {
     /** Sends a batch, halving it as long as the topic refuses a record of it. Returns undefined once nothing of it is left. */
     async function send(partition: number, batch: Buffer): Promise<Extract<Written, { kind: 'retry' | 'permanent' }> | undefined> {
       stampProducer(batch, -1n, -1, -1)
-      const { errorCode, errorMessage } = await produce(partition, batch)
+      const { errorCode, errorMessage } = await produce(partition, batch, signal)
       const place = done.get(partition) ?? 0
       const { recordCount } = readBatchHeader(batch, 0)!
       if (errorCode === 0) {

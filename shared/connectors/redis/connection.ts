@@ -4,6 +4,7 @@ import { Redis } from 'ioredis'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import { addressGuardOf } from '../address-guard.ts'
 import { refusalIn } from '../refusal.ts'
+import { untilAborted } from '../until-aborted.ts'
 import type { RedisPlace } from './connector.ts'
 
 const CONNECT_LIMIT_MS = 5000
@@ -58,13 +59,7 @@ export async function answerOf<T>(client: Redis, asked: Promise<T>, signal: Abor
 async function addressOf(host: string, context: ConnectorContext, signal: AbortSignal): Promise<string> {
   const bare = host.replace(/^\[|\]$/g, '')
   const guard = addressGuardOf(context.defaults.addresses)
-  if (!guard) return bare
-  const stopped = new Promise<never>((_, reject) => {
-    const stop = () => reject(new Error('the name was not resolved in time'))
-    if (signal.aborted) stop()
-    else signal.addEventListener('abort', stop, { once: true })
-  })
-  return Promise.race([guard.resolve(bare), stopped])
+  return guard ? untilAborted(signal, guard.resolve(bare)) : bare
 }
 
 /**

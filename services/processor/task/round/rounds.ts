@@ -55,6 +55,8 @@ export type RoundsOptions = {
   onWaiting(reason: string | null): void
   /** Called when expired records were skipped. */
   onSkipped: Skipping['onSkipped']
+  /** Aborted when a stop has waited long enough for an external sink. */
+  writesOver: AbortSignal
   now: () => number
 }
 
@@ -104,7 +106,7 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
   })
   progress.onFetcher(fetcher)
   const stopped = new AbortController()
-  const around = { ...options, onCommit: progress.onCommit, hasNext, signal: stopped.signal }
+  const around = { ...options, onCommit: progress.onCommit, hasNext, signal: AbortSignal.any([stopped.signal, options.writesOver]) }
   const writer = rows ? openRowWriter({ ...around, ...rows, topicId: layout.topicId }) : createTopicWriter(around)
   /** A time boundary can be reached without a new record. */
   const timer = rows && !isRecovery ? setInterval(() => writer.isDue() && fetcher.interrupt(), BOUNDARY_LOOK_MS) : undefined
