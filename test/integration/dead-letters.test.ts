@@ -346,4 +346,40 @@ describe('a planned range', () => {
     await client.call('DELETE', `/v1/pipelines/${id}`)
     web.close()
   })
+  it('is written to a table in parts, of which each is planned until the last is there', async () => {
+    const [name, lock] = [nameOf('parts'), Date.now() % 1_000_000]
+    // The row of 7000 waits for a lock, with the range that it is in.
+    await warehouse.query(`CREATE TABLE ${name} (n int PRIMARY KEY, pad text)`)
+    await warehouse.query(`CREATE FUNCTION ${name}_wait() RETURNS trigger LANGUAGE plpgsql AS
+      'BEGIN IF NEW.n = 7000 THEN PERFORM pg_advisory_xact_lock(${lock}); END IF; RETURN NEW; END'`)
+    await warehouse.query(`CREATE TRIGGER wait BEFORE INSERT ON ${name} FOR EACH ROW EXECUTE FUNCTION ${name}_wait()`)
+    await warehouse.query('SELECT pg_advisory_lock($1)', [lock])
+    const waiting = `SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objid = ${lock} AND NOT granted`
+    const isWaiting = () => eventually('a write waits', async () => (await warehouse.query(waiting)).rowCount === 1, 40_000)
+    const killAll = async () => {
+      await killProcessors()
+      // Without its client it would wait on, and keep the position.
+      await warehouse.query(`SELECT pg_terminate_backend(pid) FROM (${waiting}) w`)
+    }
+    const module = await deployModule(client, filterOverN(`if (value == 5000) record.fail('no')\n  return true`))
+    const from = await createStream(client, { n: 'integer', pad: 'string' }, { partitions: 1 })
+    for (let n = 0; n < 8000; n += 1000)
+      await write(
+        client,
+        from.id,
+        numbers(n, n + 1000).map((record) => ({ ...record, pad: 'x'.repeat(1000) })),
+      )
+    const id = await connect(client, stream(from.id), [{ name: module.name, config: {} }], table({ table: name }))
+    await isWaiting()
+    expect(await lettersOnTopic(id)).toBe(1)
+    const rows = await countRows(warehouse, name)
+    await killAll()
+    await eventually('a part is there', async () => (await countRows(warehouse, name)) > rows, 40_000)
+    await isWaiting()
+    await killAll()
+    await warehouse.query('SELECT pg_advisory_unlock($1)', [lock])
+    await waitForRows(warehouse, name, 7999)
+    expect(await lettersOnTopic(id)).toBe(1)
+    await client.call('DELETE', `/v1/pipelines/${id}`)
+  })
 })

@@ -4,6 +4,7 @@
  */
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { interruptionOf } from '../../services/processor/interruption.ts'
+import type { Delivery } from '../../shared/connectors/sink.ts'
 import type { PartitionOutcome } from '../../services/processor/lane/messages.ts'
 import type { Planned } from '../../services/processor/task/positions.ts'
 import { createRoundSize } from '../../services/processor/task/round/round-size.ts'
@@ -150,9 +151,38 @@ describe('a range that a sink with a position does not take within its limit', (
     expect(tries).toEqual([4 << 20, 2 << 20, 1 << 20])
   })
 
-  it('is offered again as it is where it is planned', async () => {
-    const { tries, write } = openSlow([[0, { to: 20n, revision: 2, deadLettersFrom: undefined }]])
+  it('is given up where it is planned too', async () => {
+    const { tries, write } = openSlow([[0, { to: 40n, revision: 2, deadLettersFrom: undefined }]])
     await expect(write()).rejects.toThrow('no answer')
-    expect(tries).toEqual(Array(4).fill(4 << 20))
+    expect(tries).toEqual([4 << 20])
+  })
+
+  it('is planned on behind each of its parts but the last, with its dead letters', async () => {
+    const notes: unknown[] = []
+    const sink = {
+      position: async () => {},
+      write: async ({ from, to, note }: Delivery) => {
+        notes.push([from, to, JSON.parse(note)])
+        return { kind: 'delivered' }
+      },
+    }
+    const { writer, asked } = openWriter([[0, { to: 40n, revision: 2, deadLettersFrom: 60n }]], 50n, { sink })
+    const take = (nextOffset: bigint, failed: bigint[]) => writer.take(RUNNING, [{ ...outcome(0, failed), nextOffset }], 1, () => {})
+    await take(20n, [])
+    // A new dead letter in the middle: the plan stays that of the whole range.
+    await take(30n, [25n])
+    await take(40n, [])
+    expect(asked).toEqual([
+      [0, 20n, { r: 2, p: '40', d: '60' }],
+      'letters',
+      [0, 20n, { r: 2, p: '40', d: '50' }],
+      [0, 30n, { r: 2, p: '40', d: '50' }],
+      [0, 40n, { r: 2 }],
+    ])
+    expect(notes).toEqual([
+      [10n, 20n, { r: 2, p: '40', d: '60' }],
+      [20n, 30n, { r: 2, p: '40', d: '50' }],
+      [30n, 40n, { r: 2 }],
+    ])
   })
 })

@@ -65,8 +65,8 @@ export async function loadPositions(
     if (nextOffset !== mirror.nextOffset) unmirrored.push({ partition, offset: nextOffset, metadata: note })
     loaded.set(partition, nextOffset)
     accounting.restore(partition, note)
-    // A plan counts only while the sink's position equals the committed offset: what the sink has moved past is written.
-    const plan = nextOffset === mirror.nextOffset ? mirrored : undefined
+    // What the sink has moved past is written: of a plan for it, only what the sink's own note says is left.
+    const plan = nextOffset === mirror.nextOffset ? mirrored : parseCommitMetadata(note)
     if (plan?.p !== undefined)
       planned.set(partition, { to: BigInt(plan.p), revision: plan.r, deadLettersFrom: plan.d === undefined ? undefined : BigInt(plan.d) })
     const handledBy = accounting.revisionOf(partition) ?? 0

@@ -12,8 +12,6 @@ export type Held = {
   records: number
   deadLetters: OutputBatch[]
   deadLetterOffsets: bigint[]
-  /** End of the plan committed for it; undefined while there is none. */
-  plannedTo: bigint | undefined
   counts: Float64Array
   /** Of `performance.now`. */
   since: number
@@ -21,7 +19,7 @@ export type Held = {
 
 export type HeldRowsOptions = {
   sink: Pick<OpenSink, 'boundaries'>
-  /** Planned ranges, by partition. */
+  /** Ranges that are written as a whole, by partition. */
   planned: ReadonlyMap<number, Pick<Planned, 'to'>>
   budget: ByteBudget
 }
@@ -37,7 +35,7 @@ export function createHeldRows({ sink: { boundaries }, planned, budget }: HeldRo
     return bytes >= boundaries.bytesMax || count >= boundaries.recordsMax || performance.now() - since >= boundaries.intervalMs
   }
 
-  /** A planned range is written only once all of it is held. */
+  /** All of the range is held. */
   function isWhole(partition: number, { to }: Held): boolean {
     const range = planned.get(partition)
     return range === undefined || to >= range.to
@@ -59,7 +57,6 @@ export function createHeldRows({ sink: { boundaries }, planned, budget }: HeldRo
           records: outcome.records,
           deadLetters: outcome.deadLetters,
           deadLetterOffsets: outcome.deadLetterOffsets,
-          plannedTo: undefined,
           counts: outcome.counts,
           since: performance.now(),
         })

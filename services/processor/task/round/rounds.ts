@@ -87,7 +87,7 @@ const keepsOutput = ({ kind }: Interruption): boolean => kind === 'partitions_as
 export async function runRounds(options: RoundsOptions): Promise<boolean> {
   const { isMine, isOwner, layout, owned, positions, progress, revisions, rows, running } = options
   const { job } = running().definition
-  /** Only ranges that were planned before are written: whole, and by the revision that planned them. */
+  /** Only ranges that were planned before are written: up to their ends, and by the revision that planned them. */
   const isRecovery = rows !== undefined && rows.planned.size > 0
   const hasNext = () => !isRecovery && revisions.hasNext()
   const rate = createJobRate(job?.records_per_second_max ?? null, options.roundBytesMax, isMine)

@@ -2,7 +2,8 @@
  * Writes outcomes to an external system. Rows gather up to the sink's boundaries. Then the dead letters are written and acknowledged, the
  * sink writes the range, and the consumed offsets are committed. One transaction can't span two systems, so the sink makes it exact in one
  * of two ways. It keeps its own position; or the range is planned before any of it is written (committed as metadata, the offset still at
- * its start), and a replay writes the same range under the same name.
+ * its start), and a replay writes the same range under the same name. A sink that keeps its position may take a planned range in parts: the
+ * plan goes on in the note of each but the last.
  */
 import type { Delivery, OpenSink, Written } from '../../../../shared/connectors/sink.ts'
 import type { Cluster } from '../../../../shared/kafka/cluster.ts'
@@ -30,7 +31,7 @@ export type RowWriterOptions = {
   targets: Targets
   owned: Assignment
   positions: Map<number, bigint>
-  /** Ranges planned earlier, by partition; they are written exactly as planned. */
+  /** Ranges planned earlier, by partition; they are written up to their ends. */
   planned: ReadonlyMap<number, Planned>
   /** False once an unavailable sink has been tried for long enough: then its failure is reported. */
   isPatient(): boolean
@@ -53,9 +54,14 @@ const LONG_TRY_MS = 30_000
 /** How often a backoff checks for a pause, a stop or another revision. */
 const LOOK_MS = 100
 
+type Plan = Pick<Planned, 'to' | 'deadLettersFrom'>
+
 export function openRowWriter(options: RowWriterOptions): RoundWriter {
   const { sink, planned, positions, transactions, now } = options
-  const held = createHeldRows(options)
+  /** By partition, the plan that is committed for the range under way. */
+  const plans = new Map<number, Plan>(planned)
+  const comesWhole = planned.size > 0 && !sink.position
+  const held = createHeldRows({ ...options, planned: comesWhole ? planned : new Map() })
 
   async function commit(running: Running, offsets: { partition: number; offset: bigint; metadata: string }[]): Promise<void> {
     const { group_id, source } = running.definition
@@ -67,9 +73,8 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
    * D5: dead letters always come with the plan of their range, which may say the same as the one before. Only a commit of offsets shows the
    * broker member and generation: alone, the dead letters of a task that no longer owns the partition would be accepted.
    */
-  function needsPlan(partition: number, { count, deadLetters, plannedTo }: Held): boolean {
-    if (deadLetters.length > 0) return true
-    return !planned.has(partition) && plannedTo === undefined && sink.boundaries !== undefined && count > 0
+  function needsPlan(partition: number, { count, deadLetters }: Held): boolean {
+    return deadLetters.length > 0 || (!plans.has(partition) && sink.boundaries !== undefined && count > 0)
   }
 
   /**
@@ -86,14 +91,16 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
             withDeadLetters.map(({ partition }) => partition),
           )
         : undefined
-    const plans = toPlan.map(([partition, { to }]) => ({
+    const next = new Map(
+      toPlan.map(([partition, { to }]): [number, Plan] => {
+        const known = plans.get(partition)
+        return [partition, { to: known?.to ?? to, deadLettersFrom: earlier(known?.deadLettersFrom, deadLettersFrom?.get(partition)) }]
+      }),
+    )
+    const planning = [...next].map(([partition, plan]) => ({
       partition,
       offset: positions.get(partition) ?? 0n,
-      metadata: withPlan(
-        running.accounting.metadataWith(partition),
-        to,
-        earlier(planned.get(partition)?.deadLettersFrom, deadLettersFrom?.get(partition)),
-      ),
+      metadata: withPlan(running.accounting.metadataWith(partition), plan.to, plan.deadLettersFrom),
     }))
     // The ledger entry goes first too: rows in the sink must not lack it, and writing it twice yields the same entry.
     const ledger = ledgerOf(
@@ -102,16 +109,16 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
       positions,
       now(),
     )
-    if (withDeadLetters.length === 0 && plans.length === 0 && !ledger) return
+    if (withDeadLetters.length === 0 && planning.length === 0 && !ledger) return
     await transactions.deliver(writesOf(withDeadLetters, options.targets, ledger))
-    if (plans.length > 0) await commit(running, plans)
+    if (planning.length > 0) await commit(running, planning)
     else await transactions.commitWithoutOffsets()
     for (const [partition, each] of parts) {
       if (each.deadLetterOffsets.length > 0) running.chain.addDeadLettered(partition, each.deadLetterOffsets)
       each.deadLetters = []
       each.deadLetterOffsets = []
     }
-    for (const [, each] of toPlan) each.plannedTo = each.to
+    for (const [partition, plan] of next) plans.set(partition, plan)
   }
 
   /** Commits what the sink has written and moves the positions past it. */
@@ -124,6 +131,7 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
     for (const { partition, each } of done) {
       running.accounting.add(partition, each.counts)
       positions.set(partition, each.to)
+      if (each.to >= (plans.get(partition)?.to ?? 0n)) plans.delete(partition)
       held.release(partition)
       running.chain.recycle([outcomeOf(partition, each)])
       records += each.records
@@ -138,8 +146,9 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
     const startedAt = performance.now()
     const written = await Promise.all(
       parts.map(async ([partition, each]) => {
-        const delivery = deliveryOf(options, running, partition, each)
-        return { partition, each, delivery, result: await writeRange(options, delivery, each) }
+        const plan = plans.get(partition)
+        const delivery = deliveryOf(options, running, partition, each, plan)
+        return { partition, each, delivery, result: await writeRange(options, delivery, each, plan !== undefined) }
       }),
     )
     if (sink.position) options.size.took(performance.now() - startedAt)
@@ -158,8 +167,7 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
     async take(running, outcomes, _inputBytes, release) {
       held.add(outcomes)
       release()
-      // A planned range is written as a whole, once its end is reached.
-      if (planned.size === 0 && held.isDue()) await flush(running, false)
+      if (!comesWhole && held.isDue()) await flush(running, false)
     },
     isDue: held.isDue,
     flush,
@@ -182,30 +190,36 @@ async function deadLetterEnds({ cluster, targets }: RowWriterOptions, partitions
 }
 
 /** Writes one range. While the sink is unavailable, retries with the same rows for as long as the task is to run. */
-async function writeRange(options: RowWriterOptions, delivery: Delivery, { rows, plannedTo }: Held): Promise<Written> {
+async function writeRange(options: RowWriterOptions, delivery: Delivery, { rows }: Held, isPlanned: boolean): Promise<Written> {
   const { sink } = options
   // A sink that keeps the position must also move past ranges without rows; for other sinks there is nothing to write.
   if (rows.length === 0 && !sink.position) return { kind: 'delivered' }
-  // The next rounds are smaller. The sink's position says what it has of this one; a planned range must come again as it is.
-  const canShrink = sink.position !== undefined && plannedTo === undefined && !options.planned.has(delivery.partition)
   for (let backoffMs = RETRY_MIN_MS; ; backoffMs = Math.min(backoffMs * 2, RETRY_MAX_MS)) {
     const startedAt = performance.now()
     const written = await sink.write(delivery, rows, options.signal)
     if (written.kind !== 'retry' || !options.isPatient()) return written
-    if (canShrink && !written.hasProgressed && performance.now() - startedAt >= LONG_TRY_MS) return written
+    // The next rounds are smaller. The sink's position says what it has of this one; without one, a range must come again as it is.
+    if (sink.position && !written.hasProgressed && performance.now() - startedAt >= LONG_TRY_MS) return written
     if (written.hasProgressed) backoffMs = RETRY_MIN_MS
     options.onWaiting(written.reason)
     // The task's own backoff applies unless the sink asks for a longer one.
     for (const until = performance.now() + Math.max(backoffMs, written.afterMs); performance.now() < until;) {
       // A pause or a stop ends the retries; so does a new revision while the range is not planned, which can then run it instead.
-      if (!options.isMine() || (plannedTo === undefined && options.hasNext())) return written
+      if (!options.isMine() || (!isPlanned && options.hasNext())) return written
       await new Promise((resolve) => setTimeout(resolve, Math.min(LOOK_MS, until - performance.now())))
     }
   }
 }
 
-function deliveryOf({ topicId, positions }: RowWriterOptions, running: Running, partition: number, { to, counts }: Held): Delivery {
+function deliveryOf(
+  { topicId, positions }: RowWriterOptions,
+  running: Running,
+  partition: number,
+  { to, counts }: Held,
+  plan: Plan | undefined,
+): Delivery {
   const from = positions.get(partition) ?? 0n
+  const note = running.accounting.metadataWith(partition, counts)
   return {
     runId: runIdOf(running.definition),
     topicId,
@@ -214,7 +228,7 @@ function deliveryOf({ topicId, positions }: RowWriterOptions, running: Running, 
     to,
     revision: running.definition.revision,
     resetAt: running.definition.reset_revision,
-    note: running.accounting.metadataWith(partition, counts),
+    note: plan && plan.to > to ? withPlan(note, plan.to, plan.deadLettersFrom) : note,
     deadLettered: running.chain.failedIn(partition, from, to),
   }
 }
