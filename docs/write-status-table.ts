@@ -27,6 +27,7 @@ Rows are statuses. Columns are events: a client's action, a step of creating the
 ${rows.join('\n')}
 
 - A processor that starts tries the tasks of failed pipelines again. Until all of them run the pipeline stays \`failed\`, with its reason.
+- While a task of the chain has failed the intake's tasks are stopped; they go on with it.
 - An update that reopens the sink, a new value of a secret that the pipeline uses, and another limit of an adopted topic that it uses also
   start a failed pipeline again.
 - Only reports of the current attempt count. A new attempt is made by \`start\`, by \`restart\`, by \`resume\` after a pipeline has paused

@@ -29,6 +29,7 @@ import { createBlame } from './supervisor/blame.ts'
 import { createCpuMeter } from './supervisor/cpu-meter.ts'
 import { openDeclined } from './supervisor/declined.ts'
 import { openDefinitions } from './supervisor/definitions.ts'
+import { openFailedChains } from './supervisor/failed-chains.ts'
 import { openFleet } from './supervisor/fleet.ts'
 import { groupAccounts } from './supervisor/group-accounts.ts'
 import { openLogRelay } from './supervisor/log-relay.ts'
@@ -91,7 +92,8 @@ const fleet = await withRetries(log, 'joining the fleet', () =>
 )
 const declined = openDeclined(cluster, names.fleet, processorId, now, reconcile, warn('declined tasks'))
 const verdicts = openVerdicts(cluster, names.fleet, now, reconcile, warn('verdicts'))
-await Promise.all([declined.caughtUp, verdicts.caughtUp])
+const failedChains = openFailedChains(cluster, names.fleet, now, reconcile, warn('failed chains'))
+await Promise.all([declined.caughtUp, verdicts.caughtUp, failedChains.caughtUp])
 const logs = openLogRelay(cluster, names.logs, processorId, now, warn('lines of pipelines were not written'))
 const connectorDefaults = {
   ...connectorDefaultsOf(config),
@@ -100,6 +102,7 @@ const connectorDefaults = {
 supervisor = openSupervisor({
   declined,
   verdicts,
+  failedChains,
   blame: createBlame(groupAccounts(config.ISOLATION, config.RUNNER_ACCOUNTS)),
   definitions,
   fleet,
@@ -155,7 +158,7 @@ async function drain(signal: string): Promise<void> {
   await supervisor?.close()
   await observer?.close()
   await logs.close()
-  await Promise.all([declined.close(), verdicts.close(), definitions.close()])
+  await Promise.all([declined.close(), verdicts.close(), failedChains.close(), definitions.close()])
   await operations.close()
   await cluster.close()
   process.exit(0)

@@ -8,6 +8,7 @@ import type { TaskId } from '../../../shared/model/task.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import type { Blame } from './blame.ts'
 import type { Declined } from './declined.ts'
+import type { FailedChains } from './failed-chains.ts'
 import { createFinals } from './finals.ts'
 import type { Fleet } from './fleet.ts'
 import { niceOf } from './nice.ts'
@@ -24,6 +25,7 @@ export type SupervisorOptions = Pick<
   fleet: Fleet
   declined: Declined
   verdicts: Verdicts
+  failedChains: FailedChains
   blame: Blame
 }
 
@@ -38,9 +40,10 @@ export type Supervisor = {
 }
 
 const PASS_MS = 500
+const INTAKE_WAITS = 'a task of the chain has failed: nothing more is read until the pipeline is started again'
 
 export function openSupervisor(options: SupervisorOptions): Supervisor {
-  const { blame, declined, definitions, fleet, verdicts } = options
+  const { blame, declined, definitions, failedChains, fleet, verdicts } = options
   const { processorId } = options.settings
   const { pipelines } = definitions
   let draining = false
@@ -82,12 +85,17 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
     reconcile()
   }
 
+  /** An intake that must not read on. */
+  const isHalted = (definition: PipelineDefinition, { role }: TaskId): boolean => role === 'intake' && failedChains.has(definition)
+
   function placements(): Map<string, Placement> {
     const groups = new Map<string, Map<string, { definition: PipelineDefinition; tasks: readonly TaskId[] }>>()
     for (const [runId, definition] of pipelines) {
       if (definition.desired === 'stopped' || isSuspended(definition) || verdicts.of(definition) !== undefined) continue
       // A task that has failed or finished stays so until the next attempt, whichever runner it would be in.
-      const tasks = tasksOf(definition).filter((id) => isMine(definition, id) && !finals.isSettled(definition, id))
+      const tasks = tasksOf(definition).filter(
+        (id) => !isHalted(definition, id) && isMine(definition, id) && !finals.isSettled(definition, id),
+      )
       if (tasks.length === 0) continue
       for (const task of tasks) finals.forget(observedKey(runId, task))
       const group = blame.groupOf(definition)
@@ -101,6 +109,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
   function reconcile(): void {
     // While it drains the fleet has left it out: what runs goes on until `close`.
     if (closed || draining) return
+    failedChains.update(pipelines, [...finals.reports(), ...runners.reports()], isMine)
     runners.place(placements())
     finals.update()
     declined.update()
@@ -115,9 +124,10 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
       if (definition.desired === 'stopped') return []
       const reason = verdicts.of(definition)
       if (reason !== undefined) return finals.idle(definition, 'failed', reason)
-      if (!isSuspended(definition)) return []
       // What has failed or finished stays so.
-      return finals.idle(definition, 'stopped', 'the account is suspended').filter((report) => !finals.isSettled(definition, report))
+      const idle = (why: string) => finals.idle(definition, 'stopped', why).filter((report) => !finals.isSettled(definition, report))
+      if (isSuspended(definition)) return idle('the account is suspended')
+      return failedChains.has(definition) ? idle(INTAKE_WAITS).filter((report) => isHalted(definition, report)) : []
     })
   }
 
