@@ -1,9 +1,9 @@
 /** Reads one of the service's one-partition topics and follows it: definitions in processors, observations in the control plane. */
 import { errorOf } from '../errors/reason-of.ts'
 import type { Cluster } from './cluster.ts'
-import { createAbortedFilter, type AbortedTransaction } from './protocol/aborted.ts'
-import { inflate } from './protocol/compression.ts'
-import { BATCH_HEADER_BYTES, COMPRESSION_MASK, CONTROL, decodeRecords, readBatchHeader } from './protocol/record-batch.ts'
+import type { AbortedTransaction } from './protocol/aborted.ts'
+import { batchesIn, sectionOf } from './protocol/batches-in.ts'
+import { decodeRecords } from './protocol/record-batch.ts'
 import { fetchBatches } from './wire/fetch.ts'
 import { kafkaErrorName } from './wire/error-codes.ts'
 
@@ -99,13 +99,10 @@ export function followTopic(options: FollowOptions): Following {
 function recordsOf(bytes: Buffer, position: bigint, aborted: AbortedTransaction[]): { records: FollowedRecord[]; nextOffset: bigint } {
   const records: FollowedRecord[] = []
   let nextOffset = position
-  const isAborted = createAbortedFilter(aborted)
-  for (let at = 0, header = readBatchHeader(bytes, 0); header !== undefined; at += header.size, header = readBatchHeader(bytes, at)) {
-    nextOffset = header.baseOffset + BigInt(header.lastOffsetDelta) + 1n
-    if (isAborted(header) || (header.attributes & CONTROL) !== 0) continue
-    const section = inflate(header.attributes & COMPRESSION_MASK, bytes.subarray(at + BATCH_HEADER_BYTES, at + header.size))
-    for (const { offsetDelta, key, value } of decodeRecords(section, header.recordCount)) {
-      const offset = header.baseOffset + BigInt(offsetDelta)
+  for (const batch of batchesIn(bytes, aborted)) {
+    nextOffset = batch.nextOffset
+    for (const { offsetDelta, key, value } of batch.isData ? decodeRecords(sectionOf(batch), batch.header.recordCount) : []) {
+      const offset = batch.header.baseOffset + BigInt(offsetDelta)
       if (offset >= position) records.push({ offset, key: key?.toString('utf8') ?? '', value })
     }
   }

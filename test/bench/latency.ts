@@ -5,14 +5,8 @@
 import type { Kafka } from 'kafkajs'
 import { ensureTopics } from '../../shared/kafka/admin/admin.ts'
 import type { Cluster, TopicLayout } from '../../shared/kafka/cluster.ts'
-import {
-  BATCH_HEADER_BYTES,
-  CONTROL,
-  decodeRecords,
-  encodeBatch,
-  readBatchHeader,
-  stampProducer,
-} from '../../shared/kafka/protocol/record-batch.ts'
+import { batchesIn, sectionOf } from '../../shared/kafka/protocol/batches-in.ts'
+import { decodeRecords, encodeBatch, stampProducer } from '../../shared/kafka/protocol/record-batch.ts'
 import { fetchBatches } from '../../shared/kafka/wire/fetch.ts'
 import { produceBatches } from '../../shared/kafka/wire/produce.ts'
 import type { BenchProcessor, BenchStep } from './processor.ts'
@@ -89,10 +83,9 @@ export async function measureBetween(
       const now = clock()
       for (const { partition, bytes } of answer.partitions) {
         if (!bytes) continue
-        for (let at = 0, header = readBatchHeader(bytes, 0); header; at += header.size, header = readBatchHeader(bytes, at)) {
-          positions[partition] = header.baseOffset + BigInt(header.lastOffsetDelta) + 1n
-          if ((header.attributes & CONTROL) !== 0) continue
-          for (const { value } of decodeRecords(bytes.subarray(at + BATCH_HEADER_BYTES, at + header.size), header.recordCount)) {
+        for (const batch of batchesIn(bytes)) {
+          positions[partition] = batch.nextOffset
+          for (const { value } of batch.isData ? decodeRecords(sectionOf(batch), batch.header.recordCount) : []) {
             const sentAt = Number(FIELD.exec(value!.toString('latin1'))?.[1])
             seen++
             if (sentAt > startedAt + WARM_UP_MS) latencies.push(now - sentAt)

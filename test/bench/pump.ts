@@ -4,7 +4,8 @@
  * prints one JSON line per run.
  */
 import { openCluster } from '../../shared/kafka/cluster.ts'
-import { readBatchHeader, stampProducer } from '../../shared/kafka/protocol/record-batch.ts'
+import { batchesIn } from '../../shared/kafka/protocol/batches-in.ts'
+import { stampProducer } from '../../shared/kafka/protocol/record-batch.ts'
 import { fetchBatches } from '../../shared/kafka/wire/fetch.ts'
 import { produceBatches } from '../../shared/kafka/wire/produce.ts'
 import { RECORD_COUNT } from './records.ts'
@@ -40,10 +41,10 @@ async function run(output: string): Promise<number> {
     const writes: { partition: number; batch: Buffer }[] = []
     for (const { partition, bytes } of answer.partitions) {
       if (!bytes) continue
-      for (let at = 0, header = readBatchHeader(bytes, 0); header !== undefined; at += header.size, header = readBatchHeader(bytes, at)) {
-        positions[partition] = header.baseOffset + BigInt(header.lastOffsetDelta) + 1n
-        records += header.recordCount
-        if (batches++ % 2 === 0) writes.push({ partition, batch: bytes.subarray(at, at + header.size) })
+      for (const batch of batchesIn(bytes)) {
+        positions[partition] = batch.nextOffset
+        records += batch.header.recordCount
+        if (batches++ % 2 === 0) writes.push({ partition, batch: batch.bytes })
       }
     }
     next = records < RECORD_COUNT ? fetchRound() : next

@@ -3,8 +3,7 @@
  * it asks for the last stable offsets a hundred times a second, and counts the records by their batch headers once nothing moves any more.
  */
 import type { Cluster, TopicLayout } from '../../shared/kafka/cluster.ts'
-import { CONTROL, readBatchHeader } from '../../shared/kafka/protocol/record-batch.ts'
-import { createAbortedFilter } from '../../shared/kafka/protocol/aborted.ts'
+import { batchesIn } from '../../shared/kafka/protocol/batches-in.ts'
 import { fetchBatches } from '../../shared/kafka/wire/fetch.ts'
 
 const LOOK_MS = 10
@@ -27,11 +26,9 @@ async function countNew(cluster: Cluster, layout: TopicLayout, positions: bigint
       })
       for (const { partition, bytes, aborted } of answer.partitions) {
         if (!bytes) continue
-        const isAborted = createAbortedFilter(aborted)
-        for (let at = 0, header = readBatchHeader(bytes, 0); header; at += header.size, header = readBatchHeader(bytes, at)) {
-          const isOut = isAborted(header)
-          positions[partition] = header.baseOffset + BigInt(header.lastOffsetDelta) + 1n
-          if ((header.attributes & CONTROL) === 0 && !isOut) seen += header.recordCount
+        for (const { header, nextOffset, isData } of batchesIn(bytes, aborted)) {
+          positions[partition] = nextOffset
+          if (isData) seen += header.recordCount
         }
       }
     }

@@ -1,6 +1,7 @@
 /** Checks the ledger against the data: the first record marked by a revision is at the offset that the ledger gives. */
 import { fetchBatches } from '../../shared/kafka/wire/fetch.ts'
-import { BATCH_HEADER_BYTES, CONTROL, decodeRecords, readBatchHeader, TRANSACTIONAL } from '../../shared/kafka/protocol/record-batch.ts'
+import { batchesIn, sectionOf } from '../../shared/kafka/protocol/batches-in.ts'
+import { decodeRecords, TRANSACTIONAL } from '../../shared/kafka/protocol/record-batch.ts'
 import type { Arena } from './arena.ts'
 import { isPoison, KEYS_PER_PARTITION } from './load.ts'
 import type { Verdict } from './oracle.ts'
@@ -24,11 +25,12 @@ async function indexAt(arena: Arena, partition: number, offset: number): Promise
       const bytes = answer.partitions[0]?.bytes
       if (!bytes) return undefined
       let next = position
-      for (let at = 0, header = readBatchHeader(bytes, 0); header; at += header.size, header = readBatchHeader(bytes, at)) {
-        next = header.baseOffset + BigInt(header.lastOffsetDelta) + 1n
+      for (const batch of batchesIn(bytes)) {
+        const { header } = batch
+        next = batch.nextOffset
         // The load writes without transactions: every transactional record was aborted.
-        if ((header.attributes & (CONTROL | TRANSACTIONAL)) !== 0) continue
-        for (const { offsetDelta, value } of decodeRecords(bytes.subarray(at + BATCH_HEADER_BYTES, at + header.size), header.recordCount)) {
+        if (!batch.isData || (header.attributes & TRANSACTIONAL) !== 0) continue
+        for (const { offsetDelta, value } of decodeRecords(sectionOf(batch), header.recordCount)) {
           if (header.baseOffset + BigInt(offsetDelta) < position) continue
           const { n, key } = JSON.parse(value!.toString('utf8', 5)) as { n: number; key: string }
           if (!isPoison(n)) return n * KEYS_PER_PARTITION + Number(key.slice(key.indexOf('-') + 1))

@@ -22,8 +22,7 @@ it('a batch whose records are malformed is refused, and those behind it are read
   const builder = createBlockBuilder()
   const addRecords = createRecordReader({ topic: 'there', framed: false }, undefined)
   const positions: bigint[] = []
-  for await (const next of addRecords(Buffer.concat(batches), 0, 0n, () => false, builder, new AbortController().signal))
-    positions.push(next)
+  for await (const next of addRecords(Buffer.concat(batches), 0, 0n, [], builder, new AbortController().signal)) positions.push(next)
   expect(positions).toEqual([1n, 2n, 3n])
   expect(blockValues(builder.take())).toEqual(['v0', 'the batch at offset 1 of partition 0 of there', 'v2'])
 })

@@ -1,14 +1,9 @@
 /** Reads one partition by raw fetches at read-committed, without a consumer group: its visible batches, and the records in them. */
 import type { Connections, TopicLayout } from '../../../shared/kafka/cluster.ts'
-import { createAbortedFilter } from '../../../shared/kafka/protocol/aborted.ts'
-import { inflate } from '../../../shared/kafka/protocol/compression.ts'
+import { batchesIn, sectionOf, type FoundBatch } from '../../../shared/kafka/protocol/batches-in.ts'
 import {
-  BATCH_HEADER_BYTES,
-  COMPRESSION_MASK,
-  CONTROL,
   LOG_APPEND_TIME,
   decodeRecord,
-  readBatchHeader,
   type BatchHeader,
   type KafkaRecord,
 } from '../../../shared/kafka/protocol/record-batch.ts'
@@ -18,7 +13,7 @@ import { fetchBatches } from '../../../shared/kafka/wire/fetch.ts'
 import type { Pace } from '../pacing.ts'
 
 /** A batch with visible records: not a control batch, not aborted, not empty. */
-export type CountedBatch = { header: BatchHeader; bytes: Buffer; nextOffset: bigint }
+export type CountedBatch = Omit<FoundBatch, 'isData'>
 
 /** One fetch from `offset`: its visible batches, and the offset of the next fetch, which equals `offset` if there is nothing to read. */
 export async function fetchCounted(
@@ -40,27 +35,15 @@ export async function fetchCounted(
   if (code !== 0) throw new KafkaError(code)
   const batches: CountedBatch[] = []
   let nextOffset = offset
-  if (fetched?.bytes) {
-    const isAborted = createAbortedFilter(fetched.aborted)
-    for (
-      let at = 0, header = readBatchHeader(fetched.bytes, 0);
-      header !== undefined;
-      at += header.size, header = readBatchHeader(fetched.bytes, at)
-    ) {
-      const isOut = isAborted(header)
-      nextOffset = header.baseOffset + BigInt(header.lastOffsetDelta) + 1n
-      if (nextOffset <= offset || isOut || (header.attributes & CONTROL) !== 0 || header.recordCount === 0) continue
-      batches.push({ header, bytes: fetched.bytes.subarray(at, at + header.size), nextOffset })
-    }
+  for (const { isData, ...batch } of fetched?.bytes ? batchesIn(fetched.bytes, fetched.aborted) : []) {
+    nextOffset = batch.nextOffset
+    if (nextOffset > offset && isData && batch.header.recordCount > 0) batches.push(batch)
   }
   return { batches, nextOffset, bytes: fetched?.bytes?.length ?? 0 }
 }
 
 /** A record with key, value and headers, which are views of its batch's section. */
 type WholeRecord = { offset: bigint; timestamp: bigint; record: KafkaRecord }
-
-const sectionOf = ({ header, bytes }: CountedBatch): Buffer =>
-  inflate(header.attributes & COMPRESSION_MASK, bytes.subarray(BATCH_HEADER_BYTES))
 
 const placed = (header: BatchHeader, record: KafkaRecord): WholeRecord => ({
   offset: header.baseOffset + BigInt(record.offsetDelta),

@@ -4,15 +4,8 @@
  */
 import type { Cluster, Connections, TopicLayout } from '../../../shared/kafka/cluster.ts'
 import { KafkaError } from '../../../shared/kafka/kafka-error.ts'
-import { createAbortedFilter } from '../../../shared/kafka/protocol/aborted.ts'
-import { inflate } from '../../../shared/kafka/protocol/compression.ts'
-import {
-  BATCH_HEADER_BYTES,
-  COMPRESSION_MASK,
-  CONTROL,
-  decodeRecords,
-  readBatchHeader,
-} from '../../../shared/kafka/protocol/record-batch.ts'
+import { batchesIn, sectionOf } from '../../../shared/kafka/protocol/batches-in.ts'
+import { decodeRecords } from '../../../shared/kafka/protocol/record-batch.ts'
 import { KAFKA_ERRORS } from '../../../shared/kafka/wire/error-codes.ts'
 import { fetchBatches } from '../../../shared/kafka/wire/fetch.ts'
 import { splitDeadLetterHeaders } from '../../../shared/model/dead-letter-headers.ts'
@@ -70,13 +63,9 @@ export async function readDeadLettered(
     }
     if (answer.errorCode !== 0 || !part || part.errorCode !== 0) throw new KafkaError(part?.errorCode ?? answer.errorCode)
     const before = position
-    const isAborted = createAbortedFilter(part.aborted)
-    const bytes = part.bytes ?? Buffer.alloc(0)
-    for (let at = 0, header = readBatchHeader(bytes, 0); header; at += header.size, header = readBatchHeader(bytes, at)) {
-      position = header.baseOffset + BigInt(header.lastOffsetDelta) + 1n
-      if (isAborted(header) || (header.attributes & CONTROL) !== 0) continue
-      const section = inflate(header.attributes & COMPRESSION_MASK, bytes.subarray(at + BATCH_HEADER_BYTES, at + header.size))
-      for (const { headers } of decodeRecords(section, header.recordCount)) {
+    for (const batch of part.bytes ? batchesIn(part.bytes, part.aborted) : []) {
+      position = batch.nextOffset
+      for (const { headers } of batch.isData ? decodeRecords(sectionOf(batch), batch.header.recordCount) : []) {
         const offset = offsetIn(range, splitDeadLetterHeaders(headers).added)
         if (offset !== undefined && offset >= range.from && offset < range.to) found.push(offset)
       }

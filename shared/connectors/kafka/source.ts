@@ -4,18 +4,9 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
-import { createAbortedFilter } from '../../kafka/protocol/aborted.ts'
-import { inflate } from '../../kafka/protocol/compression.ts'
-import {
-  BATCH_HEADER_BYTES,
-  COMPRESSION_MASK,
-  CONTROL,
-  decodeRecords,
-  encodeHeaders,
-  readBatchHeader,
-  type BatchHeader,
-  type KafkaRecord,
-} from '../../kafka/protocol/record-batch.ts'
+import type { AbortedTransaction } from '../../kafka/protocol/aborted.ts'
+import { batchesIn, sectionOf, type FoundBatch } from '../../kafka/protocol/batches-in.ts'
+import { decodeRecords, encodeHeaders, type KafkaRecord } from '../../kafka/protocol/record-batch.ts'
 import type { Connections, TopicLayout } from '../../kafka/cluster.ts'
 import { KAFKA_ERRORS, hasMoved, kafkaErrorName } from '../../kafka/wire/error-codes.ts'
 import { fetchBatches } from '../../kafka/wire/fetch.ts'
@@ -49,7 +40,7 @@ type AddRecords = (
   bytes: Buffer,
   partition: number,
   offset: bigint,
-  isAborted: ReturnType<typeof createAbortedFilter>,
+  aborted: readonly AbortedTransaction[],
   into: BlockBuilder,
   signal: AbortSignal,
 ) => AsyncGenerator<bigint>
@@ -70,26 +61,24 @@ export function createRecordReader(config: Pick<KafkaSourceConfig, 'topic' | 'fr
   }
 
   /** The batch's records. One that can't be read becomes a refused record. */
-  function recordsOf(bytes: Buffer, at: number, header: BatchHeader, partition: number, into: BlockBuilder): KafkaRecord[] {
+  function recordsOf(batch: FoundBatch, partition: number, into: BlockBuilder): KafkaRecord[] {
+    const { baseOffset, recordCount } = batch.header
     try {
-      const section = inflate(header.attributes & COMPRESSION_MASK, bytes.subarray(at + BATCH_HEADER_BYTES, at + header.size))
-      return decodeRecords(section, header.recordCount)
+      return decodeRecords(sectionOf(batch), recordCount)
     } catch (error) {
-      const where = `the batch at offset ${header.baseOffset} of partition ${partition} of ${config.topic}`
-      into.refuse('batch_unreadable', `${where} (${header.recordCount} records) can't be read: ${String(error)}`, Buffer.from(where))
+      const where = `the batch at offset ${baseOffset} of partition ${partition} of ${config.topic}`
+      into.refuse('batch_unreadable', `${where} (${recordCount} records) can't be read: ${String(error)}`, Buffer.from(where))
       return []
     }
   }
 
-  return async function* addRecords(bytes, partition, offset, isAborted, into, signal) {
-    for (let at = 0, header = readBatchHeader(bytes, 0); header; at += header.size, header = readBatchHeader(bytes, at)) {
-      const isOut = isAborted(header)
-      const isData = !isOut && (header.attributes & CONTROL) === 0
-      for (const { offsetDelta, key, value, headers } of isData ? recordsOf(bytes, at, header, partition, into) : []) {
-        if (header.baseOffset + BigInt(offsetDelta) < offset) continue
+  return async function* addRecords(bytes, partition, offset, aborted, into, signal) {
+    for (const batch of batchesIn(bytes, aborted)) {
+      for (const { offsetDelta, key, value, headers } of batch.isData ? recordsOf(batch, partition, into) : []) {
+        if (batch.header.baseOffset + BigInt(offsetDelta) < offset) continue
         into.add(key, value && (await valueOf(value, signal)), headers.length > 0 ? encodeHeaders(headers) : null)
       }
-      yield header.baseOffset + BigInt(header.lastOffsetDelta) + 1n
+      yield batch.nextOffset
     }
   }
 }
@@ -144,7 +133,7 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
         if (hasMoved(errorCode)) moved = true
         else if (errorCode !== 0) throw new Error(`fetching ${config.topic}: ${kafkaErrorName(errorCode)}`)
         else if (bytes)
-          for await (const next of addRecords(bytes, partition, position, createAbortedFilter(aborted), into, signal)) {
+          for await (const next of addRecords(bytes, partition, position, aborted, into, signal)) {
             positions.set(partition, next)
             if (into.bytes >= BLOCK_BYTES) yield
           }
