@@ -11,12 +11,12 @@ import {
   BATCH_HEADER_BYTES,
   decodeRecords,
   encodeHeaders,
-  hasValidCrc,
   readBatchHeader,
   stampProducer,
 } from '../../shared/kafka/protocol/record-batch.ts'
 import { partitionOfKey } from '../../shared/kafka/protocol/murmur2.ts'
 import { limitMs } from '../harness/machine-speed.ts'
+import { hasValidCrc } from '../harness/valid-crc.ts'
 
 const valuesOf = ({ bytes, spans, count }: RecordBlock): string[] =>
   Array.from({ length: count }, (_, i) => bytes.toString('utf8', spans[i * SPAN + 2], spans[i * SPAN + 3]))

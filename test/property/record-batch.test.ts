@@ -6,12 +6,12 @@ import {
   BATCH_HEADER_BYTES,
   decodeRecords,
   encodeBatch,
-  hasValidCrc,
   readBatchHeader,
   stampProducer,
   type KafkaRecord,
 } from '../../shared/kafka/protocol/record-batch.ts'
 import { readVarint, readVarlong, varintSize, varlongSize, writeVarint, writeVarlong } from '../../shared/kafka/protocol/varint.ts'
+import { hasValidCrc } from '../harness/valid-crc.ts'
 
 type TheirRecord = {
   timestamp: string

@@ -102,11 +102,6 @@ export function stampProducer(batch: Buffer, producerId: bigint, producerEpoch: 
   batch.writeUInt32BE(crc32c(batch.subarray(ATTRIBUTES)), CRC)
 }
 
-/** True when the stored CRC-32C matches the batch. */
-export function hasValidCrc(batch: Buffer): boolean {
-  return crc32c(batch.subarray(ATTRIBUTES)) === batch.readUInt32BE(CRC)
-}
-
 /** One decoded record. Its buffers are views of the section it came from; header keys are UTF-8, as the format requires. */
 export type KafkaRecord = {
   offsetDelta: number
