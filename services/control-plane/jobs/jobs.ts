@@ -4,6 +4,7 @@ import { notFound, ServiceError } from '../service-error.ts'
 import { hasMembers, removeGroup } from '../../../shared/kafka/admin/admin.ts'
 import type { TopicLayout } from '../../../shared/kafka/cluster.ts'
 import {
+  definitionKeys,
   sourceCodecOf,
   type JobInput,
   type PipelineDefinition,
@@ -16,7 +17,9 @@ import { settleJobDeadLetters } from '../store/dead-letters.ts'
 import { insertJob, listJobsOf, lockJob, NO_RECORDS, updateJob, type JobRow, type ListedJob } from '../store/jobs.ts'
 import { lockStreamOver } from '../store/streams.ts'
 import { assertQuotas } from '../store/quotas.ts'
-import { deleteObserved, enqueueJob, lockPipeline, type PipelineRow } from '../store/pipelines.ts'
+import { deleteObserved } from '../store/observed.ts'
+import { enqueue } from '../store/outbox.ts'
+import { lockPipeline, type PipelineRow } from '../store/pipelines.ts'
 import type { Deps } from '../deps.ts'
 import { withoutCanaries } from '../definitions/canary-of.ts'
 import { publishBinaries } from '../publisher/enqueue.ts'
@@ -82,7 +85,7 @@ export async function storeJob(trx: Queryable, definition: PipelineDefinition & 
     total,
   })
   await publishBinaries(trx, definition)
-  await enqueueJob(trx, job_id, definition)
+  await enqueue(trx, definitionKeys.job(job_id), definition)
   return row
 }
 
@@ -166,7 +169,7 @@ export async function settleJob(
       status_reason: reason,
       ...(status === 'finished' ? { progress: 1 } : { progress: progressOf(row, positions) }),
     })
-    await enqueueJob(trx, id, null)
+    await enqueue(trx, definitionKeys.job(id), null)
     await deleteObserved(trx, id)
   })
   deps.notifyPublisher()
@@ -178,7 +181,7 @@ export async function cancelJob(deps: Pick<Deps, 'db' | 'notifyPublisher'>, id: 
   const row = await inTransaction(deps.db, async (trx) => {
     const locked = await lockJob(trx, id)
     if (!locked || isFinal(locked.status) || locked.status === 'cancelling') return locked
-    await enqueueJob(trx, id, { ...locked.definition, desired: 'stopped' })
+    await enqueue(trx, definitionKeys.job(id), { ...locked.definition, desired: 'stopped' })
     return updateJob(trx, id, { status: 'cancelling' })
   })
   deps.notifyPublisher()
@@ -190,7 +193,7 @@ export async function removeJobsOf(deps: Pick<Deps, 'db' | 'names' | 'withAdmin'
   const ids = await listJobsOf(deps.db, pipelineId)
   await inTransaction(deps.db, async (trx) => {
     if (!(await lockPipeline(trx, pipelineId))) return
-    for (const id of ids) await enqueueJob(trx, id, null)
+    for (const id of ids) await enqueue(trx, definitionKeys.job(id), null)
   })
   for (const id of ids) await deps.withAdmin((admin) => removeGroup(admin, deps.names.pipelineGroup(id))).catch(() => {})
 }

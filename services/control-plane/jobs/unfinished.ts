@@ -1,7 +1,7 @@
 /** Settles jobs whose task has ended but that were not settled then, because of a crash for example. Run by the reconciler. */
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { listUnfinishedJobs, type ListedJob } from '../store/jobs.ts'
-import { listObserved } from '../store/pipelines.ts'
+import { listObserved } from '../store/observed.ts'
 import type { Deps } from '../deps.ts'
 import { settleJob } from './jobs.ts'
 

@@ -2,7 +2,7 @@
 import { followTopic } from '../../../shared/kafka/follow.ts'
 import { parseJson } from '../../../shared/kafka/parse-json.ts'
 import { LedgerEntry } from '../../../shared/model/definition.ts'
-import { getProjectorPosition, saveLedger, setProjectorPosition } from '../store/pipelines.ts'
+import { getProjectorPosition, saveLedger, setProjectorPosition } from '../store/observed.ts'
 import { unavailable } from '../service-error.ts'
 import type { Deps } from '../deps.ts'
 

@@ -11,12 +11,11 @@ import {
   deleteObservedBut,
   getProjectorPosition,
   listObserved,
-  lockPipeline,
   lockProjectorPosition,
   saveObserved,
   setProjectorPosition,
-  updatePipeline,
-} from '../store/pipelines.ts'
+} from '../store/observed.ts'
+import { lockPipeline, updatePipeline } from '../store/pipelines.ts'
 import { saveCpuUse } from '../store/cpu-use.ts'
 import { quarantineVersions } from '../store/smartmodules.ts'
 import type { Deps } from '../deps.ts'

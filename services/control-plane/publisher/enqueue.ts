@@ -1,7 +1,8 @@
 /** What goes into the outbox when a definition changes. */
-import type { PipelineDefinition } from '../../../shared/model/definition.ts'
+import { definitionKeys, type PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { Queryable } from '../store/database.ts'
-import { enqueueDefinition, enqueueRevision, insertRevision, updatePipeline, type PipelineRow } from '../store/pipelines.ts'
+import { enqueue, enqueueRevision } from '../store/outbox.ts'
+import { insertRevision, updatePipeline, type PipelineRow } from '../store/pipelines.ts'
 import { enqueueBinaries } from '../store/smartmodules.ts'
 
 /** Puts the binaries that were not published yet into the outbox, in the caller's transaction. */
@@ -16,7 +17,8 @@ export async function publishBinaries(trx: Queryable, { steps }: PipelineDefinit
 export async function publishDefinition(trx: Queryable, row: PipelineRow): Promise<void> {
   await publishBinaries(trx, row.definition)
   await enqueueRevision(trx, { ...row.definition, revision: row.revision })
-  await enqueueDefinition(trx, row.id, { ...row.definition, desired: row.desired, attempt: row.attempt, revision: row.revision })
+  const { desired, attempt, revision } = row
+  await enqueue(trx, definitionKeys.pipeline(row.id), { ...row.definition, desired, attempt, revision })
 }
 
 /**

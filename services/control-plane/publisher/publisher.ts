@@ -8,7 +8,7 @@ import { ADVISORY_LOCKS, limitIdleTime, ping, tryLock } from '../store/locks.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { randomUUID } from 'node:crypto'
 import type { Producer } from 'kafkajs'
-import { deleteOutbox, listOutbox, noteUnpublished, takePublisher, type OutboxRow } from '../store/pipelines.ts'
+import { deleteOutbox, listOutbox, noteUnpublished, takePublisher, type OutboxRow } from '../store/outbox.ts'
 import { noteBinaryUnpublished } from '../store/smartmodules.ts'
 import type { Deps } from '../deps.ts'
 

@@ -1,18 +1,12 @@
 /** The idempotent steps that set a pipeline up, or remove it. Handlers run them at once; the reconciler runs them again after a crash. */
 import { ANY_TIME, ensureTopics, removeGroup, removeTopics } from '../../../shared/kafka/admin/admin.ts'
 import { z } from 'zod'
-import { tasksOf } from '../../../shared/model/definition.ts'
+import { definitionKeys, tasksOf } from '../../../shared/model/definition.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { eventFrom } from '../../../shared/model/pipeline-status.ts'
-import {
-  deletePipelineRow,
-  enqueueDefinition,
-  enqueueRevisionsEnd,
-  listObserved,
-  lockPipeline,
-  updatePipeline,
-  type PipelineRow,
-} from '../store/pipelines.ts'
+import { listObserved } from '../store/observed.ts'
+import { enqueue, enqueueRevisionsEnd } from '../store/outbox.ts'
+import { deletePipelineRow, lockPipeline, updatePipeline, type PipelineRow } from '../store/pipelines.ts'
 import { deleteDeadLettersOf } from '../store/dead-letter-upkeep.ts'
 import { layoutOf } from '../layout-of.ts'
 import { ServiceError } from '../service-error.ts'
@@ -147,7 +141,7 @@ export async function takeDownPipeline(deps: PipelineDeps, pipeline: PipelineRow
   await inTransaction(db, async (trx) => {
     const row = await lockPipeline(trx, pipeline.id)
     if (!row) return
-    await enqueueDefinition(trx, row.id, null)
+    await enqueue(trx, definitionKeys.pipeline(row.id), null)
     await enqueueRevisionsEnd(trx, row.id, row.revision)
   })
   notifyPublisher()

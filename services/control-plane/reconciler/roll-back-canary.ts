@@ -5,7 +5,8 @@ import { CANARY_MEASURES } from '../../../shared/model/telemetry.ts'
 import { publishCanary } from '../definitions/canary-of.ts'
 import type { Deps } from '../deps.ts'
 import { rollBackCanary, type CanaryRow } from '../store/canaries.ts'
-import { listObserved, lockPipeline, type PipelineRow } from '../store/pipelines.ts'
+import { listObserved } from '../store/observed.ts'
+import { lockPipeline, type PipelineRow } from '../store/pipelines.ts'
 
 type Observed = Pick<ObservedTask, 'revision' | 'measures' | 'quarantined'>
 

@@ -3,6 +3,7 @@ import { definitionKeys, type AccountState } from '../../../shared/model/definit
 import type { Quotas } from '../../../shared/model/quotas.ts'
 import type { AccountType, Scope } from '../../../shared/model/limits.ts'
 import type { Queryable } from './database.ts'
+import { enqueue } from './outbox.ts'
 import { findPage, type Page, type PageRequest } from './paging.ts'
 
 /** A row of `accounts`. */
@@ -79,7 +80,7 @@ type Known = Pick<AccountRow, 'id' | 'type' | 'suspended_for' | 'over_cpu_hour'>
 
 async function enqueueAccount(db: Queryable, { id, type, suspended_for, over_cpu_hour }: Known): Promise<void> {
   const state: AccountState = { type, is_suspended: suspended_for !== null, is_over_cpu: over_cpu_hour !== null }
-  await db('outbox').insert({ key: definitionKeys.account(id), value: Buffer.from(JSON.stringify(state)) })
+  await enqueue(db, definitionKeys.account(id), state)
 }
 
 /** The stored key. Throws a unique violation when an active key of the account has the same name. */

@@ -1,12 +1,11 @@
-/** Pipelines as rows, the outbox that carries their definitions, and what their tasks report. */
-import { z } from 'zod'
-import { definitionKeys, PipelineDefinition, type DesiredStatus, type LedgerEntry } from '../../../shared/model/definition.ts'
-import { ObservedTask, runOfReport } from '../../../shared/model/observed.ts'
-import type { TaskId } from '../../../shared/model/task.ts'
+/** Pipelines and their revisions as rows. */
+import { PipelineDefinition, type DesiredStatus } from '../../../shared/model/definition.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import type { PipelineStatus } from '../../../shared/model/pipeline-status.ts'
 import { ServiceError } from '../service-error.ts'
 import type { Queryable } from './database.ts'
+import { deleteObserved } from './observed.ts'
+import { REVISIONS_KEPT } from './outbox.ts'
 import { findPage, type Page, type PageRequest } from './paging.ts'
 import { listUnfinished } from './unfinished.ts'
 
@@ -115,24 +114,6 @@ export async function findRevision(db: Queryable, pipelineId: string, revision: 
   return withDefaults(await db('pipeline_revisions').where({ pipeline_id: pipelineId, revision }).first())
 }
 
-/** A ledger entry of a pipeline: the revision handled the partition from this offset on. */
-export type LedgerRow = { partition: number; revision: number; from_offset: bigint; at: Date }
-
-/** The ledger entries of a pipeline, by partition and offset. */
-export async function listLedger(db: Queryable, pipelineId: string): Promise<LedgerRow[]> {
-  const rows = await db('ledger').where({ pipeline_id: pipelineId }).orderBy(['partition', 'from_offset', 'revision'])
-  return rows.map(({ partition, revision, from_offset, at }) => ({ partition, revision, from_offset: BigInt(from_offset), at }))
-}
-
-/** Stores a ledger entry. An existing one stays, because it marks the boundary; one for a deleted pipeline is skipped. */
-export async function saveLedger(db: Queryable, { pipeline_id, partition, revision, from_offset, at }: LedgerEntry): Promise<void> {
-  await db.raw(
-    `INSERT INTO ledger (pipeline_id, partition, revision, from_offset, at)
-     SELECT ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM pipelines WHERE id = ?) ON CONFLICT DO NOTHING`,
-    [pipeline_id, partition, revision, from_offset, at, pipeline_id],
-  )
-}
-
 /** The definition in today's form, with members that it did not have when the row was written. */
 export function withDefaults<T extends Pick<PipelineRow, 'definition'> | undefined>(row: T): T {
   return row && { ...row, definition: PipelineDefinition.parse(row.definition) }
@@ -236,11 +217,6 @@ export async function deletePipelineRow(db: Queryable, id: string): Promise<void
   await db('pipelines').where({ id }).delete()
 }
 
-/** Deletes the reports of all tasks of a pipeline or job. */
-export async function deleteObserved(db: Queryable, pipelineId: string): Promise<void> {
-  await db('observed_tasks').where({ pipeline_id: pipelineId }).delete()
-}
-
 /** Pipelines with committed positions but no running tasks, whose positions could expire; also those of suspended accounts. */
 export async function listIdlePipelines(db: Queryable): Promise<string[]> {
   return db('pipelines')
@@ -261,119 +237,6 @@ export async function listPerhapsSourced(db: Queryable): Promise<string[]> {
  */
 export async function listUnfinishedPipelines(db: Queryable, olderThanMs: number, held: readonly string[]): Promise<PipelineRow[]> {
   return readable(await listUnfinished<PipelineRow>(db, 'pipelines', olderThanMs, held))
-}
-
-/** Puts a pipeline's definition, or null for its deletion, into the outbox; the publisher sends it to the processors. */
-export async function enqueueDefinition(db: Queryable, id: string, definition: PipelineDefinition | null): Promise<void> {
-  await db('outbox').insert({ key: definitionKeys.pipeline(id), value: definition && Buffer.from(JSON.stringify(definition)) })
-}
-
-/** Revisions that processors keep. An older one is needed only if its sink stays away while this many revisions follow. */
-const REVISIONS_KEPT = 20
-
-/** Puts a revision into the outbox, and a tombstone for the one that is now too old to keep. */
-export async function enqueueRevision(db: Queryable, definition: PipelineDefinition): Promise<void> {
-  const { pipeline_id: id, revision } = definition
-  await db('outbox').insert({ key: definitionKeys.revision(id, revision), value: Buffer.from(JSON.stringify(definition)) })
-  if (revision > REVISIONS_KEPT) await db('outbox').insert({ key: definitionKeys.revision(id, revision - REVISIONS_KEPT), value: null })
-}
-
-/** Puts tombstones for all revisions that processors may have into the outbox. */
-export async function enqueueRevisionsEnd(db: Queryable, id: string, newest: number): Promise<void> {
-  const oldest = Math.max(1, newest - REVISIONS_KEPT)
-  const ends = Array.from({ length: newest - oldest + 1 }, (_, index) => ({
-    key: definitionKeys.revision(id, oldest + index),
-    value: null,
-  }))
-  await db('outbox').insert(ends)
-}
-
-/** Puts a job's definition, or null for its end, into the outbox. */
-export async function enqueueJob(db: Queryable, id: string, definition: PipelineDefinition | null): Promise<void> {
-  await db('outbox').insert({ key: definitionKeys.job(id), value: definition && Buffer.from(JSON.stringify(definition)) })
-}
-
-/** Makes this process the publisher; true if it was not the publisher before. */
-export async function takePublisher(db: Queryable, self: string): Promise<boolean> {
-  const { rowCount } = await db.raw(
-    `INSERT INTO publisher (name, process) VALUES ('outbox', ?) ON CONFLICT (name) DO UPDATE SET process = excluded.process WHERE publisher.process <> excluded.process`,
-    [self],
-  )
-  return rowCount === 1
-}
-
-/** An entry of the outbox; a null value is a tombstone. */
-export type OutboxRow = { id: string; key: string; value: Buffer | null }
-
-/** The oldest entries of the outbox, in order: as many as have `bytesMax` together, and at least one. */
-export async function listOutbox(db: Queryable, limit: number, bytesMax: number): Promise<OutboxRow[]> {
-  const { rows } = (await db.raw(
-    `SELECT id, key, value FROM (
-       SELECT *, sum(coalesce(octet_length(value), 0)) OVER (ORDER BY id) AS bytes, row_number() OVER (ORDER BY id) AS place
-       FROM (SELECT * FROM outbox ORDER BY id LIMIT ?) oldest
-     ) measured WHERE bytes <= ? OR place = 1 ORDER BY id`,
-    [limit, bytesMax],
-  )) as { rows: OutboxRow[] }
-  return rows
-}
-
-/** Says why what a pipeline or a job runs does not come to the processors. Other keys belong to neither. */
-export async function noteUnpublished(db: Queryable, key: string, status_reason: string): Promise<void> {
-  const [kind, id] = key.split('/')
-  if (id !== undefined && (kind === 'pipeline' || kind === 'job'))
-    await db(kind === 'pipeline' ? 'pipelines' : 'jobs')
-      .where({ id })
-      .update({ status_reason, updated_at: db.fn.now() })
-}
-
-/** Deletes published entries from the outbox. */
-export async function deleteOutbox(db: Queryable, ids: string[]): Promise<void> {
-  await db('outbox').whereIn('id', ids).delete()
-}
-
-/** Stores a task's report in place of its previous one. */
-export async function saveObserved(db: Queryable, report: ObservedTask): Promise<void> {
-  const { role, task } = report
-  await db('observed_tasks')
-    .insert({ pipeline_id: runOfReport(report), role, task, body: JSON.stringify(report) })
-    .onConflict(['pipeline_id', 'role', 'task'])
-    .merge()
-}
-
-/** The latest reports of a pipeline's or job's tasks, by role and number; reports that don't parse are left out. */
-export async function listObserved(db: Queryable, pipelineId: string): Promise<ObservedTask[]> {
-  const rows = await db('observed_tasks').where({ pipeline_id: pipelineId }).orderBy(['role', 'task'])
-  return rows.flatMap(({ body }) => {
-    const parsed = z.safeParse(ObservedTask, body)
-    return parsed.success ? [parsed.data] : []
-  })
-}
-
-/** Deletes the reports of every task of the pipeline that is not in `tasks`. */
-export async function deleteObservedBut(db: Queryable, pipelineId: string, tasks: readonly TaskId[]): Promise<void> {
-  const kept = tasks.map(({ role, task }) => [role, task])
-  await db('observed_tasks').where({ pipeline_id: pipelineId }).whereNotIn(['role', 'task'], kept).delete()
-}
-
-/** The next offset to project; 0 if nothing was projected yet. */
-export async function getProjectorPosition(db: Queryable, name: string): Promise<bigint> {
-  const row = await db('projector_positions').where({ name }).first()
-  return BigInt(row?.next_offset ?? 0)
-}
-
-/** The next offset to project, locked until the transaction ends so that one projector at a time moves it. */
-export async function lockProjectorPosition(db: Queryable, name: string): Promise<bigint> {
-  await db('projector_positions').insert({ name, next_offset: 0 }).onConflict('name').ignore()
-  const row = await db('projector_positions').where({ name }).forUpdate().first()
-  return BigInt(row.next_offset)
-}
-
-/** Stores the next offset to project. */
-export async function setProjectorPosition(db: Queryable, name: string, nextOffset: bigint): Promise<void> {
-  await db('projector_positions')
-    .insert({ name, next_offset: String(nextOffset) })
-    .onConflict('name')
-    .merge()
 }
 
 /** Definitions by pipeline id. */

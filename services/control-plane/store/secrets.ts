@@ -2,6 +2,7 @@
 import { definitionKeys } from '../../../shared/model/definition.ts'
 import type { Envelope } from '../../../shared/secrets/envelope.ts'
 import type { Queryable } from './database.ts'
+import { enqueue } from './outbox.ts'
 import { findPage, type Page, type PageRequest } from './paging.ts'
 
 /** A row of `secrets`. */
@@ -80,7 +81,7 @@ export async function deleteSecretRow(db: Queryable, { id, account_id, name }: S
 
 /** Processors receive the encrypted envelope and open it only when a task of the account needs the secret. */
 async function enqueueSecret(db: Queryable, accountId: string, name: string, envelope: Envelope | null): Promise<void> {
-  await db('outbox').insert({ key: definitionKeys.secret(accountId, name), value: envelope && Buffer.from(JSON.stringify(envelope)) })
+  await enqueue(db, definitionKeys.secret(accountId, name), envelope)
 }
 
 /** Ids of the pipelines that use the secret. */

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto'
 import type { ModuleTest } from '../../../shared/api/smartmodules.ts'
 import type { ExtismFunction, SmartModuleKind } from '../../../shared/model/smartmodule-kind.ts'
 import type { Queryable } from './database.ts'
+import { enqueue } from './outbox.ts'
 import { findPage, type Page, type PageRequest } from './paging.ts'
 
 /** A row of `smartmodules`; built-in ones have no account. */
@@ -237,8 +238,7 @@ export async function sweepBinaries(trx: Queryable): Promise<void> {
       AND NOT EXISTS (SELECT 1 FROM jobs WHERE definition::text LIKE '%' || b.sha256 || '%')
     RETURNING sha256, is_published`,
   )
-  for (const { sha256, is_published } of rows)
-    if (is_published) await trx('outbox').insert({ key: definitionKeys.smartModule(sha256), value: null })
+  for (const { sha256, is_published } of rows) if (is_published) await enqueue(trx, definitionKeys.smartModule(sha256), null)
 }
 
 /** Deletes a SmartModule and its versions. */

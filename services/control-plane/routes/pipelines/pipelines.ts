@@ -18,7 +18,8 @@ import {
   transition,
   type PipelineAction,
 } from '../../../../shared/model/pipeline-status.ts'
-import { listObserved, listPipelines, updatePipeline, type ListedPipeline, type PipelineRow } from '../../store/pipelines.ts'
+import { listObserved } from '../../store/observed.ts'
+import { listPipelines, updatePipeline, type ListedPipeline, type PipelineRow } from '../../store/pipelines.ts'
 import { inTransaction, type Queryable } from '../../store/database.ts'
 import { listUnfinishedJobsOf } from '../../store/jobs.ts'
 import type { Caller, Deps } from '../../deps.ts'
