@@ -73,6 +73,10 @@ export const keyOfReport = (report: ObservedTask): string => observedKey(runOfRe
 /** The id of the run that a report is of: the job's, or the pipeline's where there is no job. */
 export const runOfReport = ({ job_id, pipeline_id }: Pick<ObservedTask, 'job_id' | 'pipeline_id'>): string => job_id ?? pipeline_id
 
+/** Whether the task has failed or finished: it runs no more in this attempt. */
+export const isTaskOver = (report: ObservedTask): report is ObservedTask & { status: 'failed' | 'finished' } =>
+  report.status === 'failed' || report.status === 'finished'
+
 /** Records per second of the chain's tasks; intake tasks don't count, because the chain reads the same records again. */
 export const chainRate = (tasks: readonly Pick<ObservedTask, 'role' | 'records_per_second'>[]): number =>
   tasks.reduce((sum, { role, records_per_second }) => sum + (role === 'chain' ? records_per_second : 0), 0)

@@ -5,6 +5,7 @@
 import type { JobItem } from '../../../shared/api/jobs.ts'
 import type { z } from 'zod'
 import type { PipelineGlance } from '../../../shared/api/overview.ts'
+import { isJobOver } from '../store/jobs.ts'
 
 /** A job as events show it. */
 export type ShownJob = Omit<z.input<typeof JobItem>, 'created_at' | 'updated_at'> & { created_at: string; updated_at: string }
@@ -44,7 +45,6 @@ type Account = {
 
 /** Whatever has changed between two values, as texts: both come from the same code. */
 const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
-const isOver = ({ status }: ShownJob): boolean => status === 'finished' || status === 'cancelled' || status === 'failed'
 
 export function createFleetFeed({ look, onFailure }: FleetFeedOptions): FleetFeed {
   const accounts = new Map<string, Account>()
@@ -69,7 +69,7 @@ export function createFleetFeed({ look, onFailure }: FleetFeedOptions): FleetFee
     const from = performance.now()
     const begun = Date.now()
     try {
-      const moving = [...account.jobs.values()].filter((each) => !isOver(each))
+      const moving = [...account.jobs.values()].filter((each) => !isJobOver(each))
       const fleet = await look(
         accountId,
         moving.map(({ id }) => id),

@@ -11,10 +11,10 @@ import {
   type ServiceNames,
   type SinkDefinition,
 } from '../../../shared/model/definition.ts'
-import { runOfReport, type ObservedTask } from '../../../shared/model/observed.ts'
+import { isTaskOver, runOfReport, type ObservedTask } from '../../../shared/model/observed.ts'
 import { inTransaction, type Queryable } from '../store/database.ts'
 import { settleJobDeadLetters } from '../store/dead-letters.ts'
-import { insertJob, listJobsOf, lockJob, NO_RECORDS, updateJob, type JobRow, type ListedJob } from '../store/jobs.ts'
+import { insertJob, isJobOver, listJobsOf, lockJob, NO_RECORDS, updateJob, type JobRow, type ListedJob } from '../store/jobs.ts'
 import { lockStreamOver } from '../store/streams.ts'
 import { assertQuotas } from '../store/quotas.ts'
 import { deleteObserved } from '../store/observed.ts'
@@ -100,9 +100,6 @@ export async function commitJobStart(
   await cluster.ensureStartOffsets(names.pipelineGroup(jobId), layout, start)
 }
 
-const FINAL: readonly JobStatus[] = ['finished', 'cancelled', 'failed']
-export const isFinal = (status: JobStatus): boolean => FINAL.includes(status)
-
 function progressOf({ definition }: JobRow, positions: ReadonlyMap<number, bigint>): number {
   let all = 0n
   let done = 0n
@@ -121,7 +118,7 @@ function progressOf({ definition }: JobRow, positions: ReadonlyMap<number, bigin
 /** Saves what the job's task reports, in the projector's transaction. Returns the job's final status once the task has ended. */
 export async function projectJob(trx: Queryable, observed: ObservedTask): Promise<JobStatus | undefined> {
   const row = await lockJob(trx, runOfReport(observed))
-  if (!row || isFinal(row.status)) {
+  if (!row || isJobOver(row)) {
     // A late report about a job that has ended.
     await deleteObserved(trx, runOfReport(observed))
     return undefined
@@ -137,7 +134,7 @@ export async function projectJob(trx: Queryable, observed: ObservedTask): Promis
     ...(row.status === 'starting' && observed.status === 'running' ? { status: 'running' as const } : {}),
     status_reason: observed.reason,
   })
-  if (observed.status === 'finished' || observed.status === 'failed') return observed.status
+  if (isTaskOver(observed)) return observed.status
   return row.status === 'cancelling' && observed.status === 'stopped' ? 'cancelled' : undefined
 }
 
@@ -162,7 +159,7 @@ export async function settleJob(
   const positions = new Map([...committed].map(([partition, { offset }]) => [partition, offset]))
   await inTransaction(db, async (trx) => {
     const row = await lockJob(trx, id)
-    if (!row || isFinal(row.status)) return
+    if (!row || isJobOver(row)) return
     if (row.kind === 'redrive') await settleJobDeadLetters(trx, id, positions)
     await updateJob(trx, id, {
       status,
@@ -180,7 +177,7 @@ export async function settleJob(
 export async function cancelJob(deps: Pick<Deps, 'db' | 'notifyPublisher'>, id: string): Promise<ListedJob | undefined> {
   const row = await inTransaction(deps.db, async (trx) => {
     const locked = await lockJob(trx, id)
-    if (!locked || isFinal(locked.status) || locked.status === 'cancelling') return locked
+    if (!locked || isJobOver(locked) || locked.status === 'cancelling') return locked
     await enqueue(trx, definitionKeys.job(id), { ...locked.definition, desired: 'stopped' })
     return updateJob(trx, id, { status: 'cancelling' })
   })

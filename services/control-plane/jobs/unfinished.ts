@@ -1,5 +1,6 @@
 /** Settles jobs whose task has ended but that were not settled then, because of a crash for example. Run by the reconciler. */
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
+import { isTaskOver } from '../../../shared/model/observed.ts'
 import { listUnfinishedJobs, type ListedJob } from '../store/jobs.ts'
 import { listObserved } from '../store/observed.ts'
 import type { Deps } from '../deps.ts'
@@ -20,7 +21,7 @@ export async function settleUnfinishedJobs(deps: SettleDeps): Promise<void> {
 
 async function settleUnfinished(deps: SettleDeps, job: ListedJob): Promise<void> {
   const last = (await listObserved(deps.db, job.id))[0]
-  if (last?.status === 'finished' || last?.status === 'failed') await settleJob(deps, job.id, last.status, last.reason)
+  if (last && isTaskOver(last)) await settleJob(deps, job.id, last.status, last.reason)
   else if (job.status === 'cancelling' && (last?.status === 'stopped' || Date.now() - job.updated_at.getTime() > CANCEL_MAX_MS))
     await settleJob(deps, job.id, 'cancelled', null)
 }

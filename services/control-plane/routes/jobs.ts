@@ -3,8 +3,8 @@ import { streamConnector } from '../../../shared/connectors/stream/connector.ts'
 import { assertMayUse } from '../definitions/may-use.ts'
 import { cancelJobContract, getJobContract, listJobsContract, replayContract } from '../../../shared/api/jobs.ts'
 import { notFound, ServiceError } from '../service-error.ts'
-import { findJob, listJobs, type ListedJob } from '../store/jobs.ts'
-import { cancelJob, isFinal } from '../jobs/jobs.ts'
+import { findJob, isJobOver, listJobs, type ListedJob } from '../store/jobs.ts'
+import { cancelJob } from '../jobs/jobs.ts'
 import { replay } from '../jobs/replay.ts'
 import { getPipeline } from './get-pipeline.ts'
 import { listReply } from './list-reply.ts'
@@ -53,7 +53,7 @@ export const cancelJobOperation = operation(cancelJobContract, async (deps, call
   if (row.status === 'finished' || row.status === 'failed')
     throw new ServiceError('conflict', `a job that is ${row.status} can't be cancelled`)
   const cancelled = (await cancelJob(deps, row.id)) ?? row
-  return { status: isFinal(cancelled.status) ? 200 : 202, body: showJob(cancelled) }
+  return { status: isJobOver(cancelled) ? 200 : 202, body: showJob(cancelled) }
 })
 
 export const replayOperation = operation(replayContract, async (deps, caller, { params, body }) => {

@@ -84,7 +84,8 @@ export async function listJobsOf(db: Queryable, pipelineId: string): Promise<str
 }
 
 /** Statuses of jobs that have not ended. */
-export const UNFINISHED = ['starting', 'running', 'cancelling']
+export const UNFINISHED: readonly JobStatus[] = ['starting', 'running', 'cancelling']
+export const isJobOver = ({ status }: { status: JobStatus }): boolean => !UNFINISHED.includes(status)
 
 /** Ids of the jobs of a pipeline that have not ended. */
 export async function listUnfinishedJobsOf(db: Queryable, pipelineId: string): Promise<string[]> {

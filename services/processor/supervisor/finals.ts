@@ -1,6 +1,6 @@
 /** Reports of tasks that don't run: those of stopped pipelines, and of pipelines that have failed for good. */
 import { runIdOf, runOf, tasksOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
-import { keyOfReport, observedKey, runOfReport, type ObservedTask } from '../../../shared/model/observed.ts'
+import { isTaskOver, keyOfReport, observedKey, runOfReport, type ObservedTask } from '../../../shared/model/observed.ts'
 import type { TaskId } from '../../../shared/model/task.ts'
 
 export type FinalsOptions = {
@@ -12,8 +12,6 @@ export type FinalsOptions = {
   isMine(definition: PipelineDefinition, id: TaskId): boolean
   now(): number
 }
-
-const isOver = ({ status }: ObservedTask): boolean => status === 'failed' || status === 'finished'
 
 /** What a processor says of a task that no runner has. */
 export function reportOfNone(
@@ -42,14 +40,14 @@ export function createFinals({ processorId, pipelines, holds, isMine, now }: Fin
     onTaskEnded(last: ObservedTask): void {
       const definition = pipelines.get(runOfReport(last))
       const key = keyOfReport(last)
-      if (definition && isOver(last) && last.attempt === definition.attempt && definition.desired !== 'stopped') finals.set(key, last)
+      if (definition && isTaskOver(last) && last.attempt === definition.attempt && definition.desired !== 'stopped') finals.set(key, last)
       if (definition?.desired !== 'stopped') return
       finals.set(key, { ...last, ...idle(definition, last, 'stopped', null), revision: last.revision, partitions: last.partitions })
     },
     /** Whether the task has failed or finished in this attempt. */
     isSettled(definition: PipelineDefinition, id: TaskId): boolean {
       const known = finals.get(observedKey(runIdOf(definition), id))
-      return known !== undefined && isOver(known) && known.attempt === definition.attempt
+      return known !== undefined && isTaskOver(known) && known.attempt === definition.attempt
     },
     /** The task runs again. */
     forget: (taskKey: string): void => void finals.delete(taskKey),
@@ -58,7 +56,7 @@ export function createFinals({ processorId, pipelines, holds, isMine, now }: Fin
       for (const [key, last] of finals) {
         const definition = pipelines.get(runOfReport(last))
         // A task that has moved is its new owner's to report.
-        if (!definition || (isOver(last) && !isMine(definition, last))) finals.delete(key)
+        if (!definition || (isTaskOver(last) && !isMine(definition, last))) finals.delete(key)
       }
       for (const [runId, definition] of pipelines) {
         if (definition.desired !== 'stopped') continue

@@ -5,7 +5,7 @@
  */
 import { availableParallelism } from 'node:os'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
-import { keyOfReport, runOfReport, type ObservedTask } from '../../../shared/model/observed.ts'
+import { isTaskOver, keyOfReport, runOfReport, type ObservedTask } from '../../../shared/model/observed.ts'
 import { isSameTask } from '../../../shared/model/task.ts'
 import { isSuspect } from './blame.ts'
 import { reportOfNone } from './finals.ts'
@@ -142,7 +142,7 @@ export function openRunners(options: RunnersOptions): Runners {
     }
     group.lastEnd = end.isWanted ? null : `retrying: the runner of the pipeline ended (${end.cause})`
     for (const task of last) {
-      if (task.status === 'failed' || task.status === 'finished') options.onTaskEnded(task)
+      if (isTaskOver(task)) options.onTaskEnded(task)
       else orphans.set(keyOfReport(task), orphanOf(task, group.lastEnd))
     }
     if (!end.isWanted) ends.set(group.name, [...recentEnds(group.name), now()])
