@@ -36,9 +36,9 @@ describe('a job over a topic that is gone', () => {
   const deps = { cluster: clusterOf([1]), deadLetters: { catchUp: () => Promise.resolve() } } as unknown as Deps
 
   it('answers 503 to a replay of the source', async () => {
-    await expect(replay(deps, pipeline, { from: 'earliest', to: 'latest' })).rejects.toMatchObject(AWAY)
+    await expect(replay(deps, pipeline, { from: 'earliest', to: 'latest' }, async () => {})).rejects.toMatchObject(AWAY)
   })
   it('answers 503 to a redrive of dead letters', async () => {
-    await expect(redrive(deps, pipeline, { dry_run: false })).rejects.toMatchObject(AWAY)
+    await expect(redrive(deps, pipeline, { dry_run: false }, async () => {})).rejects.toMatchObject(AWAY)
   })
 })

@@ -28,19 +28,21 @@ export type Ranges = JobInput['ranges']
 /** Called in the transaction that stores a job over so many records. */
 export type OnStored = (trx: Queryable, job: ListedJob, count: number) => Promise<void>
 
-/** A job's definition: the pipeline's current revision, reading another input. */
+type JobDefinition = PipelineDefinition & { job: JobInput }
+
+/** A job's definition: the pipeline's current revision, reading another topic. */
 export function jobDefinition(
   names: ServiceNames,
   { definition, revision }: PipelineRow,
   job: JobInput,
-  input: { topic: string; partitions: number },
+  { topic, leaders }: TopicLayout,
   sink: SinkDefinition = definition.sink,
-): PipelineDefinition {
+): JobDefinition {
   return {
     ...definition,
     steps: withoutCanaries(definition.steps),
     // The input is always a topic, even if the pipeline's source is external.
-    source: { ...input, kind: 'topic', codec: sourceCodecOf(definition) },
+    source: { kind: 'topic', topic, partitions: leaders.length, codec: sourceCodecOf(definition) },
     sink,
     revision,
     attempt: 1,
@@ -58,10 +60,10 @@ export function assertMade({ status }: Pick<PipelineRow, 'status'>): void {
 }
 
 /**
- * Stores the job and queues it for the processors, in the caller's transaction. `commitJobStart` must have set its start before. Throws 409
- * where the definition is not of what the pipeline runs now.
+ * Stores the job and queues it for the processors, in the transaction of `startJob`. Throws 409 where the definition is not of what the
+ * pipeline runs now.
  */
-export async function storeJob(trx: Queryable, definition: PipelineDefinition & { job: JobInput }, total: number): Promise<ListedJob> {
+export async function storeJob(trx: Queryable, definition: JobDefinition, total: number, onStored: OnStored): Promise<ListedJob> {
   const { job_id, kind } = definition.job
   // A pipeline that is being deleted gets no more jobs: its row stays locked until this job is stored.
   const pipeline = await lockPipeline(trx, definition.pipeline_id)
@@ -86,18 +88,28 @@ export async function storeJob(trx: Queryable, definition: PipelineDefinition & 
   })
   await publishBinaries(trx, definition)
   await enqueue(trx, definitionKeys.job(job_id), definition)
+  await onStored(trx, row, total)
   return row
 }
 
-/** Commits the offset that the job's group starts at in each partition; partitions that `first` leaves out start at 0. */
-export async function commitJobStart(
-  { cluster, names }: Pick<Deps, 'cluster' | 'names'>,
+/**
+ * Commits the offset that the job's group starts at in each partition, 0 where `first` has none, then stores the job with `store`, in a
+ * transaction. A job that is not stored leaves no group behind.
+ */
+export async function startJob<T extends { job?: ListedJob }>(
+  { cluster, names, notifyPublisher, withAdmin }: Pick<Deps, 'cluster' | 'names' | 'notifyPublisher' | 'withAdmin'>,
   jobId: string,
   layout: TopicLayout,
   first: ReadonlyMap<number, bigint>,
-): Promise<void> {
-  const start = new Map(layout.leaders.map((_, partition) => [partition, first.get(partition) ?? 0n]))
-  await cluster.ensureStartOffsets(names.pipelineGroup(jobId), layout, start)
+  store: () => Promise<T>,
+): Promise<T> {
+  const groupId = names.pipelineGroup(jobId)
+  await cluster.ensureStartOffsets(groupId, layout, new Map(layout.leaders.map((_, partition) => [partition, first.get(partition) ?? 0n])))
+  const storing = store()
+  const stored = await storing.catch(() => undefined)
+  if (!stored?.job) await withAdmin((admin) => removeGroup(admin, groupId)).catch(() => {})
+  notifyPublisher()
+  return storing
 }
 
 function progressOf({ definition }: JobRow, positions: ReadonlyMap<number, bigint>): number {

@@ -2,25 +2,23 @@
 import type { RedriveRequest } from '../../../shared/api/dead-letters.ts'
 import { layoutOf } from '../layout-of.ts'
 import { invalidRequest, ServiceError } from '../service-error.ts'
-import { removeGroup } from '../../../shared/kafka/admin/admin.ts'
-import type { TopicLayout } from '../../../shared/kafka/cluster.ts'
 import { newId } from '../../../shared/model/ids.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { parseDeadLetterId } from '../store/dead-letters.ts'
 import type { ListedJob } from '../store/jobs.ts'
 import { inTransaction, type Queryable } from '../store/database.ts'
 import type { PipelineRow } from '../store/pipelines.ts'
-import { boundsOfPending, listKnownIds, listPendingIds, rangesOfJob, takeForJob, type Bounds, type Selection } from '../store/redrives.ts'
+import { boundsOfPending, listKnownIds, listPendingIds, rangesOfJob, takeForJob, type Bounds } from '../store/redrives.ts'
 import type { z } from 'zod'
 import type { Deps } from '../deps.ts'
-import { assertMade, commitJobStart, jobDefinition, storeJob, type OnStored, type Ranges } from './jobs.ts'
+import { assertMade, jobDefinition, startJob, storeJob, type OnStored, type Ranges } from './jobs.ts'
 
 /** Returns how many dead letters were taken (or, for a dry run, would be); the job is undefined for a dry run or an empty selection. */
 export async function redrive(
   deps: Pick<Deps, 'cluster' | 'db' | 'deadLetters' | 'names' | 'notifyPublisher' | 'withAdmin'>,
   pipeline: PipelineRow,
   { ids, filter, dry_run }: z.output<typeof RedriveRequest>,
-  onStored: OnStored = async () => {},
+  onStored: OnStored,
 ): Promise<{ count: number; job?: ListedJob }> {
   assertMade(pipeline)
   const unknown = (ids ?? []).findIndex((id) => parseDeadLetterId(id) === undefined)
@@ -33,43 +31,20 @@ export async function redrive(
   const count = bounds.reduce((sum, each) => sum + each.count, 0)
   if (dry_run || count === 0) return { count }
   const jobId = newId('job')
-  await commitJobStart(deps, jobId, layout, new Map(bounds.map(({ letter_partition, first }) => [letter_partition, BigInt(first)])))
-  const taken = storeRedrive(deps, pipeline, jobId, layout, { selection, bounds, onStored })
-  const { job } = await taken.catch(() => ({ job: undefined }))
-  if (!job) await deps.withAdmin((admin) => removeGroup(admin, deps.names.pipelineGroup(jobId))).catch(() => {})
-  deps.notifyPublisher()
-  return taken
-}
-
-/** Takes the dead letters that are still pending and stores the job over them; no job where none are. */
-async function storeRedrive(
-  { db, names }: Pick<Deps, 'db' | 'names'>,
-  pipeline: PipelineRow,
-  jobId: string,
-  layout: TopicLayout,
-  { selection, bounds, onStored }: { selection: Selection; bounds: Bounds[]; onStored: OnStored },
-): Promise<{ count: number; job?: ListedJob }> {
-  return inTransaction(db, async (trx) => {
-    if (selection.ids) await assertAllPending(trx, pipeline.id, selection.ids)
-    // Another job may have taken some of them meanwhile.
-    const count = await takeForJob(trx, pipeline.id, jobId, selection, bounds)
-    if (selection.ids && count < new Set(selection.ids).size)
-      throw new ServiceError('conflict', 'some of the dead letters were changed at the same time; try again')
-    if (count === 0) return { count }
-    const job = {
-      job_id: jobId,
-      kind: 'redrive' as const,
-      ranges: await rangesOf(trx, pipeline.id, jobId, bounds),
-      records_per_second_max: null,
-    }
-    const definition = {
-      ...jobDefinition(names, pipeline, job, { topic: layout.topic, partitions: layout.leaders.length }, undefined),
-      job,
-    }
-    const stored = await storeJob(trx, definition, count)
-    await onStored(trx, stored, count)
-    return { count, job: stored }
-  })
+  const starts = new Map(bounds.map(({ letter_partition, first }) => [letter_partition, BigInt(first)]))
+  const store = () =>
+    inTransaction(deps.db, async (trx) => {
+      if (ids) await assertAllPending(trx, pipeline.id, ids)
+      // Another job may have taken some of them meanwhile.
+      const taken = await takeForJob(trx, pipeline.id, jobId, selection, bounds)
+      if (ids && taken < new Set(ids).size)
+        throw new ServiceError('conflict', 'some of the dead letters were changed at the same time; try again')
+      if (taken === 0) return { count: 0 }
+      const ranges = await rangesOf(trx, pipeline.id, jobId, bounds)
+      const input = { job_id: jobId, kind: 'redrive' as const, ranges, records_per_second_max: null }
+      return { count: taken, job: await storeJob(trx, jobDefinition(deps.names, pipeline, input, layout), taken, onStored) }
+    })
+  return startJob(deps, jobId, layout, starts, store)
 }
 
 /** The ranges that the job reads, by partition. Throws 400 where there are too many of them. */

@@ -3,14 +3,13 @@ import { inTransaction } from '../store/database.ts'
 import type { ReplayRequest } from '../../../shared/api/jobs.ts'
 import { layoutOf } from '../layout-of.ts'
 import { invalidRequest, type Detail } from '../service-error.ts'
-import { removeGroup } from '../../../shared/kafka/admin/admin.ts'
 import { newId } from '../../../shared/model/ids.ts'
 import type { ListedJob } from '../store/jobs.ts'
 import type { PipelineRow } from '../store/pipelines.ts'
 import { findStream } from '../store/streams.ts'
 import type { z } from 'zod'
 import type { Deps } from '../deps.ts'
-import { assertMade, commitJobStart, jobDefinition, storeJob, type OnStored, type Ranges } from './jobs.ts'
+import { assertMade, jobDefinition, startJob, storeJob, type OnStored, type Ranges } from './jobs.ts'
 import { topicSinkOf } from '../definitions/resolve-endpoint.ts'
 import { resolvePlace } from '../definitions/stream-places.ts'
 
@@ -18,7 +17,7 @@ export async function replay(
   deps: Pick<Deps, 'cluster' | 'db' | 'names' | 'notifyPublisher' | 'withAdmin'>,
   pipeline: PipelineRow,
   body: z.output<typeof ReplayRequest>,
-  onStored: OnStored = async () => {},
+  onStored: OnStored,
 ): Promise<ListedJob> {
   assertMade(pipeline)
   const { cluster, db } = deps
@@ -45,26 +44,11 @@ export async function replay(
     total += Number(until - first)
   }
   if (backwards.length > 0 && (total === 0 || typeof body.to === 'object')) throw invalidRequest(backwards)
-  const job = { job_id: newId('job'), kind: 'replay' as const, ranges, records_per_second_max: body.records_per_second ?? null }
+  const input = { job_id: newId('job'), kind: 'replay' as const, ranges, records_per_second_max: body.records_per_second ?? null }
   const own = pipeline.definition.sink
-  const definition = {
-    ...jobDefinition(
-      deps.names,
-      pipeline,
-      job,
-      { topic, partitions: layout.leaders.length },
-      sink && topicSinkOf(sink, own.kind === 'topic' ? own.compression : 'none'),
-    ),
-    job,
-  }
-  await commitJobStart(deps, job.job_id, layout, new Map([...from].filter(([partition]) => ranges[String(partition)])))
-  const storing = inTransaction(db, async (trx) => {
-    const stored = await storeJob(trx, definition, total)
-    await onStored(trx, stored, total)
-    return stored
-  })
-  // A job that is refused leaves no group behind.
-  await storing.catch(() => deps.withAdmin((admin) => removeGroup(admin, definition.group_id)).catch(() => {}))
-  deps.notifyPublisher()
-  return storing
+  const other = sink && topicSinkOf(sink, own.kind === 'topic' ? own.compression : 'none')
+  const definition = jobDefinition(deps.names, pipeline, input, layout, other)
+  const first = new Map([...from].filter(([partition]) => ranges[String(partition)]))
+  const store = () => inTransaction(db, async (trx) => ({ job: await storeJob(trx, definition, total, onStored) }))
+  return (await startJob(deps, input.job_id, layout, first, store)).job
 }
