@@ -1,6 +1,6 @@
 /** A pipeline's canary in its definition, where it handles the records of a share of the keys. */
 import type { CanaryDefinition, PipelineDefinition } from '../../../shared/model/definition.ts'
-import { publishRevision } from '../publisher/enqueue.ts'
+import { anew, publishRevision } from '../publisher/enqueue.ts'
 import type { Queryable } from '../store/database.ts'
 import type { PipelineRow } from '../store/pipelines.ts'
 
@@ -42,7 +42,6 @@ export async function publishCanary(
   const steps = withoutCanaries(row.definition.steps).map((step, index) =>
     index === canary?.step ? { ...step, canary: canary.definition } : step,
   )
-  const again =
-    hasFailedBy && row.status === 'failed' ? ({ attempt: row.attempt + 1, status: 'starting', status_reason: null } as const) : {}
+  const again = hasFailedBy && row.status === 'failed' ? anew(row) : {}
   return publishRevision(trx, row, { ...row.definition, revision: row.revision + 1, steps }, again)
 }

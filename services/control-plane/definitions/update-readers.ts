@@ -4,7 +4,7 @@ import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { Queryable } from '../store/database.ts'
 import { listPipelineIdsUsing, lockPipeline, type PipelineRow } from '../store/pipelines.ts'
 import type { StreamRow } from '../store/streams.ts'
-import { publishRevision } from '../publisher/enqueue.ts'
+import { anew, publishRevision } from '../publisher/enqueue.ts'
 import { bytesMaxOf, letterBytesMaxOf, streamCodecOf } from './resolve-endpoint.ts'
 
 /** Publishes what `next` makes of the definitions of the stream's pipelines, where that differs. Answers whether any did. */
@@ -58,8 +58,5 @@ export async function updateLimits(trx: Queryable, stream: StreamRow, roomy: Rea
       sink: isSink ? { ...sink, bytes_max: bytesMaxOf(stream), is_compacted: stream.is_compacted } : sink,
     }
   }
-  return reviseUsers(trx, stream, next, ({ status, attempt }) => ({
-    attempt: attempt + 1,
-    ...(status === 'failed' ? { status: 'starting', status_reason: null } : {}),
-  }))
+  return reviseUsers(trx, stream, next, anew)
 }

@@ -21,6 +21,12 @@ export async function publishDefinition(trx: Queryable, row: PipelineRow): Promi
   await enqueue(trx, definitionKeys.pipeline(row.id), { ...row.definition, desired, attempt, revision })
 }
 
+/** What lets a pipeline's tasks start anew. One that has failed is tried again: its status becomes `starting`. */
+export const anew = ({ attempt, status }: PipelineRow): Parameters<typeof updatePipeline>[2] => ({
+  attempt: attempt + 1,
+  ...(status === 'failed' ? { status: 'starting', status_reason: null } : {}),
+})
+
 /**
  * Stores the pipeline's next revision and queues it for publishing, unless the pipeline was never started, or is still being created: tasks
  * would find no topics, and the end of its creation publishes what it is by then. Returns the updated row.

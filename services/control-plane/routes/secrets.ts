@@ -23,7 +23,7 @@ import {
   type SecretRow,
 } from '../store/secrets.ts'
 import { assertQuotas } from '../store/quotas.ts'
-import { publishDefinition } from '../publisher/enqueue.ts'
+import { anew, publishDefinition } from '../publisher/enqueue.ts'
 import { assertIfMatch, etagOf } from './etags.ts'
 import { listReply } from './list-reply.ts'
 import { orNameTaken } from './name-taken.ts'
@@ -79,9 +79,8 @@ async function restartUsers(trx: Queryable, pipelineIds: string[]): Promise<void
   for (const id of pipelineIds) {
     const row = await lockPipeline(trx, id)
     if (!row || row.desired === 'stopped' || row.status === 'deleting' || row.status === 'creating') continue
-    // A failed pipeline may have lacked the right value: it is tried again, and its status becomes `starting`.
-    const again = row.status === 'failed' ? ({ status: 'starting', status_reason: null } as const) : {}
-    await publishDefinition(trx, await updatePipeline(trx, id, { attempt: row.attempt + 1, ...again }))
+    // A failed pipeline may have lacked the right value.
+    await publishDefinition(trx, await updatePipeline(trx, id, anew(row)))
   }
 }
 

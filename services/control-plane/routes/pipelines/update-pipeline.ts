@@ -8,7 +8,7 @@ import { replaceUses, updatePipeline, type PipelineRow } from '../../store/pipel
 import { inTransaction, type Queryable } from '../../store/database.ts'
 import { assertQuotas } from '../../store/quotas.ts'
 import type { Caller, Deps } from '../../deps.ts'
-import { publishRevision } from '../../publisher/enqueue.ts'
+import { anew, publishRevision } from '../../publisher/enqueue.ts'
 import { differences } from '../../definitions/differences.ts'
 import { fieldsBehind } from '../../definitions/fields-behind.ts'
 import { assertMayUse } from '../../definitions/may-use.ts'
@@ -28,9 +28,6 @@ type Change = Partial<
 /** True if the change affects what runs, not only name and description. */
 const makesRevision = ({ processors, sink, tasks, on_error, failure_threshold, on_lost_position }: Change): boolean =>
   [processors, sink, tasks, on_error, failure_threshold, on_lost_position].some((member) => member !== undefined)
-
-/** A new attempt runs a failed pipeline again, so its status becomes `starting`. */
-const afterFailure = ({ status }: PipelineRow) => (status === 'failed' ? ({ status: 'starting', status_reason: null } as const) : {})
 
 type Changing = Pick<Deps, 'db' | 'cacheFolder' | 'workshop'>
 
@@ -132,7 +129,7 @@ async function change(trx: Queryable, caller: Caller, row: PipelineRow, asked: C
     name,
     description,
     request,
-    ...(isOpenedAnew ? { attempt: row.attempt + 1, ...afterFailure(row) } : {}),
+    ...(isOpenedAnew ? anew(row) : {}),
   })
 }
 
