@@ -2,7 +2,7 @@
 import { kernelBinary } from '../../../shared/smartmodule/host/kernel-binary.ts'
 import { initDocumentOf } from '../../../shared/smartmodule/abi.ts'
 import type { PipelineRequest } from '../../../shared/api/pipelines.ts'
-import { invalidRequest, ServiceError, type Detail } from '../service-error.ts'
+import { ServiceError, type Detail } from '../service-error.ts'
 import { type OnError, type PipelineDefinition } from '../../../shared/model/definition.ts'
 import { ON_ERROR_DEFAULT } from '../../../shared/model/policies.ts'
 import type { Deps } from '../deps.ts'
@@ -100,12 +100,14 @@ type Owned = { id: string; account_id: string }
 const DEADLINES = { cpuMs: 5000, wallMs: 15_000 }
 
 /**
- * Checks every config against its module's `parameters` and, if nothing is wrong so far, starts every step as a processor would; both in
- * a workshop, because patterns and modules come from the account. Throws 400 with the faults found before and here.
+ * Resolves the steps outside of a transaction, checks every config against its module's `parameters` and, where nothing is `unknown`,
+ * starts every step as a processor would; both in a workshop, because patterns and modules come from the account.
  */
-export async function assertChainStarts(deps: StartDeps, pipeline: Owned, steps: ResolvedStep[], details: Detail[]): Promise<void> {
-  details.push(...(await chainFaults(deps, pipeline, steps, details.length > 0)))
-  if (details.length > 0) throw invalidRequest(details)
+export async function examineSteps(deps: StartDeps, pipeline: Owned, entries: PipelineRequest['processors']) {
+  const unknown: Detail[] = []
+  const steps = await resolveSteps(deps.db, pipeline.account_id, entries, unknown)
+  const faults = await chainFaults(deps, pipeline, steps, unknown.length > 0)
+  return { steps, unknown, faults, details: [...unknown, ...faults] }
 }
 
 /** Returns the faults. May take seconds, so never call it in a transaction, whose locks others wait for. A dry run only checks configs. */

@@ -1,9 +1,9 @@
 /** What a tail looks at: a topic, how its values are read, and the steps that its records go through first. */
 import { sourceCodecOf, type PipelineDefinition, type SourceCodec } from '../../../shared/model/definition.ts'
 import { streamCodecOf } from '../definitions/resolve-endpoint.ts'
-import { chainFaults, resolveSteps } from '../definitions/resolve-steps.ts'
+import { examineSteps } from '../definitions/resolve-steps.ts'
 import type { Caller, Deps } from '../deps.ts'
-import { invalidRequest, ServiceError, type Detail } from '../service-error.ts'
+import { invalidRequest, ServiceError } from '../service-error.ts'
 import type { Queryable } from '../store/database.ts'
 import { findStream, listStreamsOver, type StreamRow } from '../store/streams.ts'
 
@@ -63,10 +63,9 @@ export async function filterStep(
   { accountId }: Caller,
   expression: string,
 ): Promise<Step> {
-  const details: Detail[] = []
   const entry = { module_id: 'dps/cel', config: { filter: expression }, changes_keys: false }
-  const [step] = await resolveSteps(deps.db, accountId, [entry], details)
-  if (step) details.push(...(await chainFaults(deps, { id: 'tail', account_id: accountId }, [step], false)))
+  const { steps, details } = await examineSteps(deps, { id: 'tail', account_id: accountId }, [entry])
+  const [step] = steps
   if (!step || details.length > 0) throw invalidRequest(details.map(({ message }) => ({ path: '/query/filter', message })))
   return step.definition
 }

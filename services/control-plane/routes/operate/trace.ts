@@ -1,7 +1,7 @@
 /** Explain runs one record through the revision that handled it; preview runs real records through a chain. Neither writes or commits. */
 import { explainContract, previewContract } from '../../../../shared/api/operate.ts'
 import { layoutOf } from '../../layout-of.ts'
-import { invalidRequest, notFound, ServiceError, type Detail } from '../../service-error.ts'
+import { invalidRequest, notFound, ServiceError } from '../../service-error.ts'
 import { deadLetterId, listDeadLettersOf } from '../../store/dead-letters.ts'
 import { findCanary } from '../../store/canaries.ts'
 import { listLedger, listObserved } from '../../store/observed.ts'
@@ -13,7 +13,7 @@ import type { Deps } from '../../deps.ts'
 import { handledBy } from '../../reconciler/roll-back-canary.ts'
 import { getPipeline } from '../get-pipeline.ts'
 import { operation } from '../operation.ts'
-import { assertChainStarts, resolveSteps } from '../../definitions/resolve-steps.ts'
+import { examineSteps } from '../../definitions/resolve-steps.ts'
 
 /** Whether the canary that has the record's key in this revision was ended, or a task has taken it off. */
 async function isCanaryOff({ db }: Pick<Deps, 'db'>, pipeline: PipelineRow, own: RevisionRow, record: SourceRecord): Promise<boolean> {
@@ -75,15 +75,9 @@ export const preview = operation(previewContract, async (deps, caller, { params,
   const { from, limit, partition, processors } = body ?? { from: 'latest' as const, limit: 10 }
   const layout = await layoutOf(deps.cluster, pipeline.definition.source.topic, 'the source’s topic', partition)
   const partitions = partitionsAsked(layout, { place: from }, partition, 'source')
-  const steps =
-    processors === undefined
-      ? pipeline.definition.steps
-      : await (async () => {
-          const details: Detail[] = []
-          const resolved = await resolveSteps(deps.db, caller.accountId, processors, details)
-          await assertChainStarts(deps, pipeline, resolved, details)
-          return resolved.map((step) => step.definition)
-        })()
+  const asked = processors && (await examineSteps(deps, pipeline, processors))
+  if (asked && asked.details.length > 0) throw invalidRequest(asked.details)
+  const steps = asked?.steps.map(({ definition }) => definition) ?? pipeline.definition.steps
   const { records, isCut } = await deps.readPacer.during(caller.accountId, (pace) =>
     chooseRecords(deps, layout, partitions, { place: from }, limit, steps.length, pace),
   )

@@ -1,9 +1,9 @@
 /** Starts and ends a pipeline's canary. */
 import { inTransaction } from '../../store/database.ts'
 import type { CanaryRequest } from '../../../../shared/api/pipelines.ts'
-import { chainFaults, resolveSteps } from '../../definitions/resolve-steps.ts'
+import { examineSteps } from '../../definitions/resolve-steps.ts'
 import type { Caller, Deps } from '../../deps.ts'
-import { invalidRequest, ServiceError, type Detail } from '../../service-error.ts'
+import { invalidRequest, ServiceError } from '../../service-error.ts'
 import { deleteCanary, setCanary } from '../../store/canaries.ts'
 import { type PipelineRow } from '../../store/pipelines.ts'
 import { canaryOf, hasCanary, publishCanary } from '../../definitions/canary-of.ts'
@@ -16,10 +16,10 @@ export async function changeCanary(
   id: string,
   asked: CanaryRequest | null,
 ): Promise<PipelineRow> {
-  const { definition } = await getPipeline(deps, caller, id)
+  const pipeline = await getPipeline(deps, caller, id)
+  const { definition } = pipeline
   const index = (asked?.step ?? 1) - 1
   const running = definition.steps[index]
-  const details: Detail[] = []
   if (asked && !running) throw invalidRequest([{ path: '/canary/step', message: `must be at most ${definition.steps.length}` }])
   const entry = asked &&
     running && {
@@ -28,8 +28,8 @@ export async function changeCanary(
       config: asked.config ?? running.config,
       changes_keys: running.changes_keys ?? false,
     }
-  const [step] = entry ? await resolveSteps(deps.db, caller.accountId, [entry], details) : []
-  if (step) details.push(...(await chainFaults(deps, { id, account_id: caller.accountId }, [step], details.length > 0)))
+  const { steps, details } = await examineSteps(deps, pipeline, entry ? [entry] : [])
+  const [step] = steps
   if (details.length > 0)
     throw invalidRequest(details.map(({ path, message }) => ({ path: path.replace('/processors/0', '/canary'), message })))
   return inTransaction(deps.db, async (trx) => {

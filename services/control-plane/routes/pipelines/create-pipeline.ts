@@ -33,7 +33,7 @@ import {
   usesOf,
   type ResolvedEndpoint,
 } from '../../definitions/resolve-endpoint.ts'
-import { assertSameVersions, chainFaults, resolveSteps, withPolicies, type ResolvedStep } from '../../definitions/resolve-steps.ts'
+import { assertSameVersions, examineSteps, resolveSteps, withPolicies, type ResolvedStep } from '../../definitions/resolve-steps.ts'
 
 /** Offset of each partition that the pipeline starts at, or what is wrong with the request's start. */
 type Start = { offsets: Map<number, bigint>; faults: Detail[] }
@@ -90,9 +90,7 @@ type StoreDeps = Pick<Deps, 'db' | 'cacheFolder' | 'names' | 'workshop' | 'clust
 type Found = { faults: Detail[]; start: Start | undefined; chain: ResolvedStep[]; fields?: Record<string, string> | undefined }
 
 async function findBefore(deps: StoreDeps, caller: Caller, id: string, body: PipelineRequest, isExamination: boolean): Promise<Found> {
-  const unknown: Detail[] = []
-  const chain = await resolveSteps(deps.db, caller.accountId, body.processors, unknown)
-  const faults = await chainFaults(deps, { id, account_id: caller.accountId }, chain, unknown.length > 0)
+  const { steps: chain, unknown, faults } = await examineSteps(deps, { id, account_id: caller.accountId }, body.processors)
   const found = { faults, chain, start: await resolveStart(deps, caller, body) }
   if (isExamination || unknown.length > 0 || faults.length > 0) return found
   const steps = chain.map(({ definition }) => definition)

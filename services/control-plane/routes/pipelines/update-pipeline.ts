@@ -19,7 +19,7 @@ import { operation } from '../operation.ts'
 import { changeCanary } from './change-canary.ts'
 import { showPipeline } from './pipelines.ts'
 import { assertSinkReachable, sinkOf } from './change-sink.ts'
-import { assertSameVersions, chainFaults, resolveSteps, withPolicies, type ResolvedStep } from '../../definitions/resolve-steps.ts'
+import { assertSameVersions, examineSteps, resolveSteps, withPolicies, type ResolvedStep } from '../../definitions/resolve-steps.ts'
 
 type Change = Partial<
   Pick<PipelineRequest, 'name' | 'description' | 'processors' | 'sink' | 'tasks' | 'on_error' | 'failure_threshold' | 'on_lost_position'>
@@ -44,11 +44,9 @@ async function examine(deps: Changing, caller: Caller, id: string, asked: Change
     fieldsBehind(deps, caller.accountId, { source, sink: asked.sink ?? (row.request as PipelineRequest).sink }, steps)
   if (!asked.processors)
     return asked.sink ? { faults: [], fields: await fieldsOf(row.definition.steps), revision: row.revision } : { faults: [] }
-  const unknown: Detail[] = []
-  const resolved = await resolveSteps(deps.db, caller.accountId, asked.processors, unknown)
-  const faults = await chainFaults(deps, { id, account_id: caller.accountId }, resolved, unknown.length > 0)
-  if (unknown.length > 0 || faults.length > 0) return { faults, chain: resolved }
-  return { faults, fields: await fieldsOf(resolved.map(({ definition }) => definition)), chain: resolved }
+  const { steps: chain, unknown, faults } = await examineSteps(deps, row, asked.processors)
+  if (unknown.length > 0 || faults.length > 0) return { faults, chain }
+  return { faults, fields: await fieldsOf(chain.map(({ definition }) => definition)), chain }
 }
 
 /** Makes the pipeline's next revision, where the change affects what runs. `assertAsBefore` is called with the pipeline locked. */

@@ -2,8 +2,8 @@
 import { compareVersionsContract } from '../../../../shared/api/canary.ts'
 import { streamConnector } from '../../../../shared/connectors/stream/connector.ts'
 import { assertMayUse } from '../../definitions/may-use.ts'
-import { chainFaults, resolveSteps } from '../../definitions/resolve-steps.ts'
-import { invalidRequest, notFound, type Detail } from '../../service-error.ts'
+import { examineSteps } from '../../definitions/resolve-steps.ts'
+import { invalidRequest, notFound } from '../../service-error.ts'
 import { findSmartModule } from '../../store/smartmodules.ts'
 import { compareSteps } from '../../trace/compare-steps.ts'
 import { operation } from '../operation.ts'
@@ -19,9 +19,7 @@ export const compareVersions = operation(compareVersionsContract, async (deps, c
     changes_keys: false,
     ...(version === undefined ? {} : { version }),
   }))
-  const details: Detail[] = []
-  const steps = await resolveSteps(deps.db, caller.accountId, entries, details)
-  details.push(...(await chainFaults(deps, { id: 'compare', account_id: caller.accountId }, steps, details.length > 0)))
+  const { steps, details } = await examineSteps(deps, { id: 'compare', account_id: caller.accountId }, entries)
   const [before, after] = steps
   if (details.length > 0 || !before || !after) {
     const named = details.map(({ path, message }) => ({
