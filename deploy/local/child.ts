@@ -5,6 +5,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { createWriteStream, readFileSync } from 'node:fs'
 import { once } from 'node:events'
+import { inTime } from '../../shared/telemetry/in-time.ts'
 
 /** A started process; `exited` settles once, with the exit code (or -1 after a signal). */
 export type Child = { name: string; pid: number; logFile: string; exited: Promise<number>; stop(graceMs?: number): Promise<void> }
@@ -99,15 +100,7 @@ export async function waitUntilUp(child: Child, probe: () => Promise<boolean>, d
 }
 
 /** The promise's value, or an error with this message if it takes longer. The work itself goes on: the caller handles its late result. */
-export async function deadline<T>(ms: number, work: Promise<T>, message: string): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => (timer = setTimeout(() => reject(new Error(message)), ms)))
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-  }
-}
+export const deadline = <T>(ms: number, work: Promise<T>, message: string): Promise<T> => inTime(work, ms, () => new Error(message))
 
 /**
  * A shell that outlives the launcher: when its standard input ends (the launcher has died, for whatever reason), it stops the processes

@@ -1,26 +1,14 @@
 /** Waits for work up to a deadline, then throws 503 while the work goes on; what it leaves half done, the reconciler finishes or undoes. */
+import { inTime } from '../../shared/telemetry/in-time.ts'
 import { ServiceError } from './service-error.ts'
 
 const FINISH_TIMEOUT_MS = 10_000
 /** The response to a failed create waits this long for the undo. */
 const UNDO_TIMEOUT_MS = 2000
 
-export async function withDeadline<T>(work: Promise<T>, what: string, timeoutMs = FINISH_TIMEOUT_MS): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(
-      () =>
-        reject(
-          new ServiceError('unavailable', `${what} takes longer than usual; check again in a moment`, { headers: { 'Retry-After': '5' } }),
-        ),
-      timeoutMs,
-    )
-  })
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-  }
+export function withDeadline<T>(work: Promise<T>, what: string, timeoutMs = FINISH_TIMEOUT_MS): Promise<T> {
+  const message = `${what} takes longer than usual; check again in a moment`
+  return inTime(work, timeoutMs, () => new ServiceError('unavailable', message, { headers: { 'Retry-After': '5' } }))
 }
 
 /** `beginUndo`: false where the resource is not being created any more. `onLeft`: the reconciler undoes it later. */

@@ -7,6 +7,7 @@ import { z } from 'zod'
 import type { SchemaText } from '../../../shared/model/schema-text.ts'
 import type { StreamFormat } from '../../../shared/model/stream-formats.ts'
 import { readSchema, SchemaRefused, SchemaVersion, versionPath } from '../../../shared/registry/read-schemas.ts'
+import { inTime } from '../../../shared/telemetry/in-time.ts'
 
 /** Client of the schema registry. */
 export type Registry = {
@@ -122,10 +123,7 @@ async function registerBy(
     if (!isRefused) throw new RegistryAway(`it does not register: ${message}`, { cause: error })
     throw new SchemaRefused(message.replace(`${CLIENT_ID} - `, '').slice(0, SHOWN_CHARACTERS), { cause: error })
   })
-  const timeout = new Promise<never>((_resolve, reject) =>
-    setTimeout(() => reject(new RegistryAway('the schema registry did not answer in time')), TRY_MS).unref(),
-  )
-  return (await Promise.race([registered, timeout])).id
+  return (await inTime(registered, TRY_MS, () => new RegistryAway('the schema registry did not answer in time'))).id
 }
 
 /** Returns the registry's subject for the values of a topic. */

@@ -16,7 +16,7 @@ const TICK_MS = 100
  * What comes within `ANSWER_MS`. While this thread is busy, no answer can be read: however long it stood still, only one tick passes, and
  * what has come is read before the next.
  */
-async function inTime<T>(answer: Promise<T>): Promise<T> {
+async function answerOf<T>(answer: Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>()
   let left = ANSWER_MS / TICK_MS
   const timer = setInterval(() => {
@@ -51,14 +51,14 @@ export function openDatabaseWatch(url: string): DatabaseWatch {
       const opening = new pg.Client({ connectionString: url, stream: () => socket })
       opening.on('error', () => {})
       try {
-        await inTime(opening.connect())
+        await answerOf(opening.connect())
       } catch (error) {
         socket.destroy()
         throw error
       }
       client = opening
     }
-    await inTime(client.query('SELECT 1'))
+    await answerOf(client.query('SELECT 1'))
   }
 
   async function forget(): Promise<void> {

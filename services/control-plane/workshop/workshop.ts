@@ -2,6 +2,7 @@
  * The control plane's workshops: a few child processes for what accounts bring. Each job has a deadline of CPU time and one of wall time; a
  * process that misses one is killed.
  */
+import { inTime } from '../../../shared/telemetry/in-time.ts'
 import type { Answer, Job, Part, Progress } from './jobs.ts'
 import { openPool } from './pool.ts'
 import { packed } from './packed.ts'
@@ -34,15 +35,6 @@ const LOOK_MS = 50
 /** A binary is sent in parts of this size: encoding 10 MiB at once blocks the main thread for 100 ms. */
 const PART_BYTES = 512 << 10
 const READY_MAX_MS = 20_000
-
-/** Throws ServiceError `unavailable` when the process is not ready for too long. */
-async function ready(child: WorkshopProcess): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(unavailable('a process for the request')), READY_MAX_MS)
-  })
-  await Promise.race([child.ready, late]).finally(() => clearTimeout(timer))
-}
 
 /** Sends the job's binaries in parts, one after the other, then the job; gives up when it is not wanted any more. */
 async function send(
@@ -77,7 +69,7 @@ export function openWorkshop({ count, env }: { count: number; env: Record<string
       const answered = Promise.withResolvers<Answer>()
       const giveUp = () => answered.reject(signal?.reason)
       try {
-        await ready(child)
+        await inTime(child.ready, READY_MAX_MS, () => unavailable('a process for the request'))
         isGood = false
         signal?.throwIfAborted()
         signal?.addEventListener('abort', giveUp)

@@ -3,6 +3,7 @@ import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { TRANSACTIONAL, encodeBatch } from '../../../shared/kafka/protocol/record-batch.ts'
 import type { SourceRead } from '../../../shared/connectors/source.ts'
 import { followTopic } from '../../../shared/kafka/follow.ts'
+import { inTime } from '../../../shared/telemetry/in-time.ts'
 import type { OutputBatch } from '../lane/messages.ts'
 import { isLong } from './split-position.ts'
 import type { SplitRead } from './split-reader.ts'
@@ -36,16 +37,8 @@ export async function readSeen(cluster: Cluster, topic: string, splits: readonly
     },
     onError: (error) => (failure = error),
   })
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(failure ?? new Error(`${topic} could not be read within ${READ_MAX_MS / 1000} s`)), READ_MAX_MS)
-  })
-  try {
-    await Promise.race([following.caughtUp, late])
-  } finally {
-    clearTimeout(timer)
-    await following.close()
-  }
+  const late = () => failure ?? new Error(`${topic} could not be read within ${READ_MAX_MS / 1000} s`)
+  await inTime(following.caughtUp, READ_MAX_MS, late).finally(() => following.close())
   return { entries: seen, positions }
 }
 

@@ -5,6 +5,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import pg from 'pg'
 import { reasonOf } from '../../errors/reason-of.ts'
+import { inTime } from '../../telemetry/in-time.ts'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import { refusalIn } from '../refusal.ts'
 import type { Delivery, OpenSink, Rows, Written } from '../sink.ts'
@@ -150,17 +151,12 @@ async function openOn(pool: pg.Pool, config: TableSinkConfig, context: Connector
 async function withClient<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>, limitMs = WRITE_LIMIT_MS): Promise<T> {
   const client = await pool.connect()
   let failure: unknown
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${limitMs / 1000} s`)), limitMs)
-  })
   try {
-    return await Promise.race([work(client), late])
+    return await inTime(work(client), limitMs, () => new Error(`no answer within ${limitMs / 1000} s`))
   } catch (error) {
     failure = error
     throw error
   } finally {
-    clearTimeout(timer)
     client.release(failure !== undefined)
   }
 }
