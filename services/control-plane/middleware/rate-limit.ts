@@ -150,15 +150,11 @@ export function createRateLimit(
     })
   }
 
-  async function assertFewFailed(kind: GuardedKind, key: string): Promise<void> {
-    const known = await failures[kind].get(key)
-    if (known && known.consumedPoints >= FAILURES[kind]) throw tooManyFailed(known)
+  async function assertFew(by: RateLimiterRedis | RateLimiterMemory, key: string): Promise<void> {
+    const counted = await by.get(key)
+    if (counted && counted.consumedPoints >= by.points) throw tooManyFailed(counted)
   }
-
-  async function assertFewUnproven(ctx: Context): Promise<void> {
-    const known = await unproven.get(addressOf(ctx))
-    if (known && known.consumedPoints >= UNPROVEN_PER_MINUTE) throw tooManyFailed(known)
-  }
+  const assertFewUnproven = (ctx: Context) => assertFew(unproven, addressOf(ctx))
 
   return {
     async unproven(ctx) {
@@ -172,6 +168,6 @@ export function createRateLimit(
     page: (ctx) => consume(ctx, pages, addressOf(ctx)),
     pushed,
     guarded,
-    assertFewFailed,
+    assertFewFailed: (kind, key) => assertFew(failures[kind], key),
   }
 }
