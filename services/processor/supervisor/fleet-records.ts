@@ -3,11 +3,11 @@
  * at the next chance.
  */
 import type { ZodType } from 'zod'
-import { errorOf } from '../../../shared/errors/reason-of.ts'
 import { appendRecords } from '../../../shared/kafka/append.ts'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { followTopic } from '../../../shared/kafka/follow.ts'
 import { parseJson } from '../../../shared/kafka/parse-json.ts'
+import { singleRun } from './single-run.ts'
 
 export type FleetRecords<Value> = {
   /** By key, without the prefix. */
@@ -59,9 +59,7 @@ export function openFleetRecords<Value>(options: FleetRecordsOptions<Value>): Fl
   })
   /** By key; null for a tombstone. */
   const unwritten = new Map<string, Buffer | null>()
-  let writing: Promise<void> | undefined
-
-  async function writeAll(): Promise<void> {
+  const { run } = singleRun(async () => {
     while (unwritten.size > 0) {
       const entries = [...unwritten].slice(0, WRITTEN_AT_ONCE_MAX)
       const records = entries.map(([key, value]) => ({ key: `${prefix}${key}`, value }))
@@ -69,27 +67,20 @@ export function openFleetRecords<Value>(options: FleetRecordsOptions<Value>): Fl
       // Another value may have come meanwhile.
       for (const [key, value] of entries) if (unwritten.get(key) === value) unwritten.delete(key)
     }
-  }
-
-  function write(): void {
-    if (unwritten.size === 0) return
-    writing ??= writeAll()
-      .catch((error: unknown) => onError(errorOf(error)))
-      .finally(() => (writing = undefined))
-  }
+  }, onError)
 
   return {
     values,
     put(key, value) {
       values.set(key, value)
       unwritten.set(key, Buffer.from(JSON.stringify(value)))
-      write()
+      void run()
     },
     remove(key) {
       values.delete(key)
       unwritten.set(key, null)
     },
-    write,
+    write: () => void run(),
     caughtUp: following.caughtUp,
     async close() {
       await following.close()

@@ -3,9 +3,9 @@
  * and contains this processor; otherwise the last view stands. Two processors may then briefly run the same task: fencing makes that safe.
  */
 import { describeGroupsV5 } from '@platformatic/kafka'
-import { errorOf } from '../../../shared/errors/reason-of.ts'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { openMembership } from '../../../shared/kafka/membership.ts'
+import { singleRun } from './single-run.ts'
 
 export type Fleet = { /** Ids of the processors in the last stable view. */ members(): readonly string[]; close(): Promise<void> }
 
@@ -27,9 +27,9 @@ export async function openFleet(options: FleetOptions): Promise<Fleet> {
   const connections = cluster.openConnections('fleet')
   let members: readonly string[] = []
   let closed = false
-  let reading: Promise<void> | undefined
 
-  async function readView(): Promise<void> {
+  const { run: look, last } = singleRun(async () => {
+    if (closed) return
     const connection = await connections.leader(await cluster.groupCoordinator(name))
     const answer = await describeGroupsV5.api.async(connection, [name], false)
     const group = answer.groups[0]
@@ -40,14 +40,7 @@ export async function openFleet(options: FleetOptions): Promise<Fleet> {
     if (next.join() === members.join()) return
     members = next
     options.onChange()
-  }
-
-  function look(): void {
-    if (closed || reading) return
-    reading = readView()
-      .catch((error: unknown) => options.onError(errorOf(error)))
-      .finally(() => (reading = undefined))
-  }
+  }, options.onError)
 
   const membership = await openMembership({
     brokers: options.brokers,
@@ -57,18 +50,18 @@ export async function openFleet(options: FleetOptions): Promise<Fleet> {
     connection: cluster.connectionOptions,
     sessionTimeoutMs: options.sessionTimeoutMs,
     heartbeatMs: Math.min(300, Math.floor(options.sessionTimeoutMs / 6)),
-    onAssigned: () => void setTimeout(look, 50),
+    onAssigned: () => void setTimeout(() => void look(), 50),
     onRevoked: () => {},
     onError: options.onError,
   })
-  const timer = setInterval(look, VIEW_INTERVAL_MS)
-  look()
+  const timer = setInterval(() => void look(), VIEW_INTERVAL_MS)
+  void look()
   return {
     members: () => members,
     async close() {
       closed = true
       clearInterval(timer)
-      await reading
+      await last()
       await membership.close()
       await connections.close().catch(() => {})
     },

@@ -2,12 +2,12 @@
  * Passes lines from runners on to the logs topic, at a rate that no pipeline can exceed: a burst, and so many lines per second after it.
  * Lines are for reading: what can't be written after a while is dropped, and counted in the next line of its pipeline.
  */
-import { errorOf } from '../../../shared/errors/reason-of.ts'
 import { appendRecords } from '../../../shared/kafka/append.ts'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { runIdOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { LogEntry, LogLine } from '../../../shared/model/logs.ts'
 import { createLineRate, type LineRate } from '../line-rate.ts'
+import { singleRun } from './single-run.ts'
 
 export type LogRelay = { add(definition: PipelineDefinition, lines: readonly LogLine[]): void; close(): Promise<void> }
 
@@ -32,7 +32,6 @@ export function openLogRelay(
   /** By pipeline. */
   const rates = new Map<string, LineRate>()
   let waiting: { key: string; value: Buffer }[] = []
-  let sending: Promise<void> | undefined
 
   function rateOf(pipelineId: string): LineRate {
     let rate = rates.get(pipelineId)
@@ -50,21 +49,14 @@ export function openLogRelay(
     return waiting.slice(0, end < 0 ? undefined : end)
   }
 
-  async function sendAll(): Promise<void> {
+  const sending = singleRun(async () => {
     while (waiting.length > 0) {
       const part = nextBatch()
       await appendRecords(cluster, connections, topic, part, now())
       waiting = waiting.slice(part.length)
     }
-  }
-
-  function send(): void {
-    if (waiting.length === 0) return
-    sending ??= sendAll()
-      .catch((error: unknown) => onError(errorOf(error)))
-      .finally(() => (sending = undefined))
-  }
-  const timer = setInterval(send, SEND_MS)
+  }, onError)
+  const timer = setInterval(() => void sending.run(), SEND_MS)
 
   return {
     add(definition, lines) {
@@ -85,9 +77,7 @@ export function openLogRelay(
     },
     async close() {
       clearInterval(timer)
-      await sending
-      send()
-      await sending
+      await sending.last()
       await connections.close().catch(() => {})
     },
   }

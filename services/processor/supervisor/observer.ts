@@ -1,10 +1,10 @@
 /** Reports this processor's tasks to the control plane on `dps.observed`: changes at once, progress every two seconds. */
-import { errorOf } from '../../../shared/errors/reason-of.ts'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { appendRecords } from '../../../shared/kafka/append.ts'
 import { KafkaError } from '../../../shared/kafka/kafka-error.ts'
 import { KAFKA_ERRORS } from '../../../shared/kafka/wire/error-codes.ts'
 import { cpuUseKey, keyOfReport, type CpuUse, type ObservedTask } from '../../../shared/model/observed.ts'
+import { singleRun } from './single-run.ts'
 
 export type Observer = { /** Something changed: publish soon. */ notify(): void; close(): Promise<void> }
 
@@ -39,7 +39,6 @@ export function openObserver(
   let cpuUseAt = performance.now() + CPU_USE_MS
   let anewAt = performance.now() + ANEW_MS
   let soon: NodeJS.Timeout | undefined
-  let publishing: Promise<void> | undefined
 
   async function publish(): Promise<void> {
     const waiting: Report[] = []
@@ -94,12 +93,7 @@ export function openObserver(
     throw new Error(`the report ${key} is larger than ${topic} takes, and was sent without its partitions`, { cause: error })
   }
 
-  function run(): Promise<void> {
-    publishing ??= publish()
-      .catch((error: unknown) => onError(errorOf(error)))
-      .finally(() => (publishing = undefined))
-    return publishing
-  }
+  const { run, last } = singleRun(publish, onError)
   const timer = setInterval(() => void run(), PROGRESS_MS)
 
   return {
@@ -112,8 +106,7 @@ export function openObserver(
     async close() {
       clearInterval(timer)
       clearTimeout(soon)
-      await publishing
-      await run()
+      await last()
       await connections.close().catch(() => {})
     },
   }
