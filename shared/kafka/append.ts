@@ -7,6 +7,16 @@ import { produceBatches } from './wire/produce.ts'
 /** From this size on, batches are compressed: topics take 1 MiB unless told otherwise, and the service's JSON becomes a tenth. */
 const COMPRESSED_FROM_BYTES = 512 << 10
 
+/** Below the broker's default limit of 1 MiB for a batch. */
+const BATCH_BYTES_MAX = 500_000
+
+/** The first entries that fit into one batch of a topic with the broker's default limit; at least one. */
+export function firstBatch<E extends { key: string; value: Buffer }>(entries: readonly E[]): E[] {
+  let bytes = 0
+  const end = entries.findIndex(({ key, value }, index) => (bytes += key.length + value.length) > BATCH_BYTES_MAX && index > 0)
+  return entries.slice(0, end < 0 ? undefined : end)
+}
+
 /**
  * Appends all records as one batch; a null value is a tombstone. Throws KafkaError with the broker’s error, an Error for a missing topic.
  */

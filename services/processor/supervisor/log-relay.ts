@@ -2,7 +2,7 @@
  * Passes lines from runners on to the logs topic, at a rate that no pipeline can exceed: a burst, and so many lines per second after it.
  * Lines are for reading: what can't be written after a while is dropped, and counted in the next line of its pipeline.
  */
-import { appendRecords } from '../../../shared/kafka/append.ts'
+import { appendRecords, firstBatch } from '../../../shared/kafka/append.ts'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { runIdOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { LogEntry, LogLine } from '../../../shared/model/logs.ts'
@@ -16,8 +16,6 @@ const LINES_PER_SECOND = 20
 const SEND_MS = 200
 /** Lines of all pipelines that may wait while Kafka can't be written. */
 const WAITING_MAX = 5000
-/** Below the broker's default limit of 1 MiB for a batch. */
-const BATCH_BYTES_MAX = 500_000
 /** Pipelines whose rate is known; beyond that all are forgotten, which allows each another burst. */
 const RATES_MAX = 10_000
 
@@ -42,16 +40,9 @@ export function openLogRelay(
     return rate
   }
 
-  /** The first lines that fit into a batch. */
-  function nextBatch(): { key: string; value: Buffer }[] {
-    let bytes = 0
-    const end = waiting.findIndex(({ key, value }, index) => (bytes += key.length + value.length) > BATCH_BYTES_MAX && index > 0)
-    return waiting.slice(0, end < 0 ? undefined : end)
-  }
-
   const sending = singleRun(async () => {
     while (waiting.length > 0) {
-      const part = nextBatch()
+      const part = firstBatch(waiting)
       await appendRecords(cluster, connections, topic, part, now())
       waiting = waiting.slice(part.length)
     }

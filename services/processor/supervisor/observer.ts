@@ -1,6 +1,6 @@
 /** Reports this processor's tasks to the control plane on `dps.observed`: changes at once, progress every two seconds. */
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
-import { appendRecords } from '../../../shared/kafka/append.ts'
+import { appendRecords, firstBatch } from '../../../shared/kafka/append.ts'
 import { KafkaError } from '../../../shared/kafka/kafka-error.ts'
 import { KAFKA_ERRORS } from '../../../shared/kafka/wire/error-codes.ts'
 import { cpuUseKey, keyOfReport, type CpuUse, type ObservedTask } from '../../../shared/model/observed.ts'
@@ -13,8 +13,6 @@ const SOON_MS = 50
 /** Every report is sent again after this time: what a control plane could not read, or has lost, heals. */
 const ANEW_MS = 300_000
 const CPU_USE_MS = 60_000
-/** Below the broker's default batch limit of 1 MiB. */
-const BATCH_BYTES_MAX = 500_000
 
 /** `task`: the report that it was made of; undefined for CPU use. */
 type Report = { key: string; fingerprint: string; value: Buffer; task?: ObservedTask }
@@ -60,9 +58,7 @@ export function openObserver(
     }
     for (const key of published.keys()) if (!keys.has(key)) published.delete(key)
     while (waiting.length > 0) {
-      let bytes = 0
-      // -1, where all fit, becomes more than there are.
-      const part = waiting.splice(0, waiting.findIndex(({ value }, index) => (bytes += value.length) > BATCH_BYTES_MAX && index > 0) >>> 0)
+      const part = waiting.splice(0, firstBatch(waiting).length)
       // Reports of other accounts are behind one that is refused.
       await send(part).catch((error: unknown) => failures.push(error))
     }
