@@ -1,4 +1,5 @@
 /** Caches look-ups for two seconds: changes take effect within seconds, and bursts of requests query once. */
+import { openKept } from './kept.ts'
 
 const CACHE_MS = 2000
 const CACHE_ENTRIES_MAX = 10_000
@@ -18,5 +19,20 @@ export function createMomentCache<T>(find: (id: string) => Promise<T>, now = () 
       found.catch(() => cache.delete(id))
       return found
     },
+  }
+}
+
+/**
+ * The same for what strangers may ask for: `admit` may refuse to look for an id that was never found here. One that was is looked for in
+ * any case: others at an address must not end the work of those who have proven to know it.
+ */
+export function createAdmittingCache<T>(find: (id: string) => Promise<T | undefined>, now?: () => number) {
+  const cache = createMomentCache(find, now)
+  const known = openKept<string, true>(CACHE_ENTRIES_MAX)
+  return async (id: string, admit: () => Promise<void>): Promise<T | undefined> => {
+    if (!known.get(id)) await admit()
+    const found = await cache.get(id)
+    if (found) known.set(id, true)
+    return found
   }
 }

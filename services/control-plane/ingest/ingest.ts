@@ -15,8 +15,7 @@ import { encodeHeaders } from '../../../shared/kafka/protocol/record-batch.ts'
 import { invalidCredentials } from '../credentials.ts'
 import type { KeyedWrite, Deps, Reply } from '../deps.ts'
 import { assertActive } from '../middleware/authenticate.ts'
-import { openKept } from '../kept.ts'
-import { createMomentCache } from '../moment-cache.ts'
+import { createAdmittingCache } from '../moment-cache.ts'
 import { withIdempotency } from '../middleware/idempotency.ts'
 import { UNPACED } from '../pacing.ts'
 import { withDeadline } from '../with-deadline.ts'
@@ -96,26 +95,12 @@ async function findPushable({ db }: Pick<Deps, 'db'>, pipelineId: string): Promi
   return { id: row.id, account_id: row.account_id, topic: source.topic, config: WebhookConfig.parse(source.config) }
 }
 
-/** Ids that are remembered to be of pipelines with this connector. */
-const KNOWN_MAX = 10_000
-
 export type FindPushable = (pipelineId: string, admitUnknown: () => Promise<void>) => Promise<Pushable | undefined>
 
-/**
- * Caches pipelines by id for a moment, also that an id is unknown. Definitions are large, and this look-up precedes every rate limit.
- * `admitUnknown` may refuse to look for one that was never found here. One that was is looked for in any case: senders share addresses with
- * strangers, and the failures of one sender must not stop the pushes of others.
- */
+/** Caches pipelines by id for a moment, also that an id is unknown. Definitions are large, and this look-up precedes every rate limit. */
 export function createPushables(deps: Pick<Deps, 'db'>, now?: () => number): FindPushable {
-  const found = createMomentCache((id) => findPushable(deps, id), now)
-  const known = openKept<string, true>(KNOWN_MAX)
-  return async (id, admitUnknown) => {
-    if (!isIdOf('pipeline', id)) return undefined
-    if (!known.get(id)) await admitUnknown()
-    const pushable = await found.get(id)
-    if (pushable) known.set(id, true)
-    return pushable
-  }
+  const find = createAdmittingCache((id) => findPushable(deps, id), now)
+  return async (id, admitUnknown) => (isIdOf('pipeline', id) ? find(id, admitUnknown) : undefined)
 }
 
 /** The request's body, and the account that it is signed for. Throws 401 where it is not. */

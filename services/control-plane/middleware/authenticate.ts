@@ -5,16 +5,13 @@ import type { Context } from 'koa'
 import type { Database } from '../store/database.ts'
 import { ROLE_SCOPES } from '../../../shared/model/limits.ts'
 import { findActiveKey, type ActiveKey } from '../store/accounts.ts'
-import { findSession, type ActiveSession } from '../store/members.ts'
+import { findSession } from '../store/members.ts'
 import { assertOwnPage, sessionToken } from '../sessions.ts'
 import { invalidCredentials, type Credentials } from '../credentials.ts'
 import type { Caller } from '../deps.ts'
-import { openKept } from '../kept.ts'
-import { createMomentCache } from '../moment-cache.ts'
+import { createAdmittingCache, createMomentCache } from '../moment-cache.ts'
 import { ServiceError } from '../service-error.ts'
 
-/** Sessions that are remembered to have been found. */
-const PROVEN_MAX = 10_000
 const BEARER = /^Bearer ([\w-]+\.[\w-]+\.[\w-]*)$/i
 
 export type Authenticate = (ctx: Context) => Promise<Caller>
@@ -27,17 +24,12 @@ export function assertActive({ suspended_for }: Pick<ActiveKey, 'suspended_for'>
 /** `admitUnproven` may refuse to look for a session that a cookie names: anyone can make up one. */
 export function createAuthenticate(db: Database, credentials: Credentials, admitUnproven: (ctx: Context) => Promise<void>): Authenticate {
   const keys = createMomentCache((id) => findActiveKey(db, id))
-  const sessions = createMomentCache((hash) => findSession(db, Buffer.from(hash, 'hex')))
-  const proven = openKept<string, true>(PROVEN_MAX)
+  const sessions = createAdmittingCache((hash) => findSession(db, Buffer.from(hash, 'hex')))
 
   async function withSession(ctx: Context, token: string): Promise<Caller> {
     const tokenHash = credentials.hashOf(token)
-    const key = tokenHash.toString('hex')
-    // Others at the address must not end the work of members who have proven who they are.
-    if (!proven.get(key)) await admitUnproven(ctx)
-    const session: ActiveSession | undefined = await sessions.get(key)
-    if (session) proven.set(key, true)
-    else throw invalidCredentials('the session has ended')
+    const session = await sessions(tokenHash.toString('hex'), () => admitUnproven(ctx))
+    if (!session) throw invalidCredentials('the session has ended')
     assertOwnPage(ctx)
     assertActive(session)
     const { id, account_id: accountId, account_type: accountType, role } = session
