@@ -1,4 +1,5 @@
 /** Resolves a pipeline's source or sink to a stream of the account, or to a connector with a checked config. */
+import { isDeepStrictEqual } from 'node:util'
 import type { PipelineRequest } from '../../../shared/api/pipelines.ts'
 import { findConnector } from '../../../shared/connectors/catalogue.ts'
 import { kindOf } from '../../../shared/connectors/connector.ts'
@@ -7,7 +8,7 @@ import { bucketConnector } from '../../../shared/connectors/storage-bucket/conne
 import { TableSinkConfig, tableConnector } from '../../../shared/connectors/table/connector.ts'
 import { StreamConfig, streamConnector } from '../../../shared/connectors/stream/connector.ts'
 import type { Detail } from '../service-error.ts'
-import type { ExternalSink, SinkDefinition, SourceCodec, TopicSink } from '../../../shared/model/definition.ts'
+import type { ExternalSink, PipelineDefinition, SinkDefinition, SourceCodec, TopicSink } from '../../../shared/model/definition.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { schemaTextOf } from '../../../shared/model/schema-text.ts'
 import type { Queryable } from '../store/database.ts'
@@ -156,3 +157,14 @@ export function orderedForSink(source: ResolvedEndpoint, sink: ResolvedEndpoint)
   const { mode, key } = TableSinkConfig.parse(sink.config)
   return mode === 'insert' || key === undefined ? source : { ...source, config: { ...source.config, key: key[0] } }
 }
+
+/** Whether the sink needs an order, by a key in the source's config, that the pipeline's source was not opened with. */
+export function needsOtherOrder({ source: own }: PipelineDefinition, source: ResolvedEndpoint, sink: ResolvedEndpoint): boolean {
+  const ordered = orderedForSink(source, sink)
+  const key = own.kind === 'connector' ? own.config.key : undefined
+  return ordered !== source && ordered.kind === 'connector' && ordered.config.key !== key
+}
+
+/** The members that differ of those by which the connector's sink finds the position that it keeps. */
+export const movedMembers = (connectorId: string, before: Record<string, unknown>, after: Record<string, unknown>): string[] =>
+  (findConnector(connectorId)?.sink?.holdsPosition ?? []).filter((member) => !isDeepStrictEqual(before[member], after[member]))

@@ -1,6 +1,5 @@
 /** What applying a manifest would change. Reads only; throws 400 naming everything that can't be done. */
 import { createHash } from 'node:crypto'
-import { isDeepStrictEqual } from 'node:util'
 import type { Difference } from '../../../shared/api/common.ts'
 import { MEMBER_KINDS, type Manifest, type MemberKind, type PlannedChange } from '../../../shared/api/manifests.ts'
 import { findConnector } from '../../../shared/connectors/catalogue.ts'
@@ -10,7 +9,7 @@ import { modulePart, moduleWanted, pipelinePart, pipelineWanted, streamPart, STR
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { pointer } from '../middleware/validate.ts'
 import { abridged, differences } from '../definitions/differences.ts'
-import { orderedForSink } from '../definitions/resolve-endpoint.ts'
+import { movedMembers, needsOtherOrder } from '../definitions/resolve-endpoint.ts'
 import type { Queryable } from '../store/database.ts'
 import { listUsersOf } from '../store/manifests.ts'
 import type { PipelineRow } from '../store/pipelines.ts'
@@ -37,8 +36,7 @@ const partsOf = ({ streams, smartmodules, pipelines }: Manifest) => ({ stream: s
 function movesSink(before: Part, after: Part): boolean {
   if ('stream' in before || 'stream' in after) return 'stream' in before !== 'stream' in after
   if (before.connector !== after.connector) return true
-  const { holdsPosition = [] } = findConnector(String(after.connector))?.sink ?? {}
-  return holdsPosition.some((member) => !isDeepStrictEqual((before.with as Part)[member], (after.with as Part)[member]))
+  return movedMembers(String(after.connector), before.with as Part, after.with as Part).length > 0
 }
 
 /** Whether the sink would need another order of the records than the source was opened with. */
@@ -48,9 +46,7 @@ function needsOrder({ definition }: PipelineRow, { source, sink }: Part): boolea
     const found = findConnector(String(connector))
     return found && { kind: 'connector' as const, connector_id: found.id, config: config as Part, fields: undefined, secretIds: [] }
   })
-  const ordered = from && to && orderedForSink(from, to)
-  const key = definition.source.kind === 'connector' ? definition.source.config.key : undefined
-  return ordered?.kind === 'connector' && ordered !== from && ordered.config.key !== key
+  return from !== undefined && to !== undefined && needsOtherOrder(definition, from, to)
 }
 
 function effectOf(row: PipelineRow, found: readonly Difference[], before: Part, after: Part): 'live' | 'reopen' | 'replace' {

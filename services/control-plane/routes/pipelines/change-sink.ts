@@ -1,7 +1,5 @@
 /** Changes a pipeline's sink with its next revision: another config of the same connector that keeps the position in the same location. */
-import { isDeepStrictEqual } from 'node:util'
 import type { PipelineRequest } from '../../../../shared/api/pipelines.ts'
-import { findConnector } from '../../../../shared/connectors/catalogue.ts'
 import { invalidRequest, type Detail } from '../../service-error.ts'
 import type { SinkDefinition } from '../../../../shared/model/definition.ts'
 import type { Queryable } from '../../store/database.ts'
@@ -12,7 +10,8 @@ import { getPipeline } from '../get-pipeline.ts'
 import {
   connectorIdOf,
   lockStreamsOf,
-  orderedForSink,
+  movedMembers,
+  needsOtherOrder,
   resolveConfig,
   resolveEndpoint,
   sinkDefinitionOf,
@@ -30,9 +29,8 @@ function assertSamePlace(before: Endpoint, after: Endpoint): Record<string, unkn
   const config = resolveConfig('sink', after, details)
   if (!config) throw invalidRequest(details)
   const known = resolveConfig('sink', before, []) ?? before.config
-  for (const member of findConnector(connectorId)?.sink?.holdsPosition ?? [])
-    if (!isDeepStrictEqual(config[member], known[member]))
-      details.push({ path: `/sink/config/${member}`, message: "can't be changed: the sink keeps the pipeline's position there" })
+  for (const member of movedMembers(connectorId, known, config))
+    details.push({ path: `/sink/config/${member}`, message: "can't be changed: the sink keeps the pipeline's position there" })
   if (details.length > 0) throw invalidRequest(details)
   return config
 }
@@ -74,10 +72,7 @@ export async function sinkOf(
   const sink = await resolveEndpoint(trx, account_id, 'sink', asked.sink, details)
   if (sink?.kind === 'stream' && sink.stream.topic === definition.source.topic)
     details.push({ path: '/sink/config/stream_id', message: 'must not be the source: the pipeline would read its own output forever' })
-  const ordered = source && sink && orderedForSink(source, sink)
-  // Only a sink that needs an order adds a key to the source's config; the present source must already have that key.
-  const key = definition.source.kind === 'connector' ? definition.source.config.key : undefined
-  if (ordered !== source && ordered?.kind === 'connector' && ordered.config.key !== key)
+  if (source && sink && needsOtherOrder(definition, source, sink))
     details.push({
       path: '/sink/config/mode',
       message: 'needs records in the order of their keys, which this pipeline’s source does not keep',
