@@ -7,6 +7,9 @@ const { rawJSON, isRawJSON } = JSON as unknown as {
 
 /** `JSON.isRawJSON` and `JSON.rawJSON` with their types. */
 export { isRawJSON, rawJSON }
+/** Whether the value is an object of JSON, and no array. */
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawJSON(value)
 
 /**
  * The parsed document; numbers other than safe integers are kept as they are written, and `JSON.stringify` prints them unchanged. Throws

@@ -4,6 +4,7 @@
  * to validate.
  * HOT: allocates nothing per record.
  */
+import { isSpace } from './json-text.ts'
 
 /** Sort of a value: the object has no such member. */
 export const ABSENT = 0
@@ -37,8 +38,6 @@ export type ScanFault = 'not_a_json_object' | 'unknown_member'
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()
-
-const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
 /**
  * Index of the closing quote of the string whose first character is at `at`, bitwise negated if the string has escapes; `NONE` if it does

@@ -1,5 +1,6 @@
 /** Whether a stream's schema may change to another one, checked field by field under the stream's compatibility mode. Pure. */
 import type { StreamFormat } from './stream-formats.ts'
+import { bare, isOptional } from './stream-schema.ts'
 
 /** The schema registry's compatibility modes. */
 export type Compatibility = 'BACKWARD' | 'BACKWARD_TRANSITIVE' | 'FORWARD' | 'FORWARD_TRANSITIVE' | 'FULL' | 'FULL_TRANSITIVE' | 'NONE'
@@ -7,9 +8,6 @@ export type Compatibility = 'BACKWARD' | 'BACKWARD_TRANSITIVE' | 'FORWARD' | 'FO
 export type FieldFault = { field: string; message: string }
 
 type Fields = Readonly<Record<string, string>>
-
-const bare = (type: string): string => (type.endsWith('?') ? type.slice(0, -1) : type)
-const isOptional = (type: string): boolean => type.endsWith('?')
 
 /** True if every value of type `from` is also a value of type `to`. */
 function widens(from: string, to: string, format: StreamFormat): boolean {

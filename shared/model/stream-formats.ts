@@ -1,4 +1,5 @@
 /** A stream's schema as it is registered in formats other than JSON Schema: Avro and Protobuf. Pure. */
+import { bare, isOptional } from './stream-schema.ts'
 
 /** Formats of the values of a stream. */
 export const STREAM_FORMATS = ['json', 'avro', 'protobuf'] as const
@@ -33,7 +34,6 @@ const PROTOBUF: Record<string, string> = {
 }
 
 const ARRAY = /^array<(.+)>$/
-const bare = (type: string): string => (type.endsWith('?') ? type.slice(0, -1) : type)
 
 /** The Avro type of a type name without its `?`; undefined if Avro can't represent it. */
 function avroTypeOf(type: string): AvroType | undefined {
@@ -67,7 +67,7 @@ export function formatTextOf(format: Exclude<StreamFormat, 'json'>, fields: Read
       namespace: 'dps',
       fields: Object.entries(fields).map(([name, type]) => {
         const known = avroTypeOf(bare(type))
-        return type.endsWith('?') ? { name, type: ['null', known], default: null } : { name, type: known }
+        return isOptional(type) ? { name, type: ['null', known], default: null } : { name, type: known }
       }),
     })
   const members = Object.entries(fields).map(([name, type], index) => {

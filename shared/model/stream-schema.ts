@@ -20,6 +20,11 @@ const SCALARS: Scalars = {
 export const FIELD_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
 const ARRAY_DEPTH_MAX = 8
 
+/** Whether a member of the type may be missing: its name ends in `?`. */
+export const isOptional = (type: string): boolean => type.endsWith('?')
+/** The type's name without its `?`. */
+export const bare = (type: string): string => (isOptional(type) ? type.slice(0, -1) : type)
+
 /** The names of all field types, for error messages. */
 export const TYPE_NAMES = [...Object.keys(SCALARS), 'array<T>']
 
@@ -34,7 +39,7 @@ function schemaOfType(name: string, scalars: Scalars, depth = 0): Record<string,
 
 /** True for a type name that a field may have; a trailing `?` makes the field optional. */
 export function isTypeName(name: string): boolean {
-  return schemaOfType(name.endsWith('?') ? name.slice(0, -1) : name, SCALARS) !== undefined
+  return schemaOfType(bare(name), SCALARS) !== undefined
 }
 
 /**
@@ -46,9 +51,8 @@ export function jsonSchemaOf(name: string, fields: Record<string, string>, other
   const properties: Record<string, unknown> = {}
   const required: string[] = []
   for (const [field, type] of Object.entries(fields)) {
-    const isOptional = type.endsWith('?')
-    properties[field] = schemaOfType(isOptional ? type.slice(0, -1) : type, scalars)
-    if (!isOptional) required.push(field)
+    properties[field] = schemaOfType(bare(type), scalars)
+    if (!isOptional(type)) required.push(field)
   }
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',

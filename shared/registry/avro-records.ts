@@ -1,6 +1,6 @@
 /** Fields of Avro's records and their defaults. avsc takes defaults of a union's first branch only, and none beyond 2^53. */
-import { doubleOf, integerOf, isRawJSON } from '../model/exact-json.ts'
-import { isObject, LONG, takeDefaultText, type Shape } from './avro-types.ts'
+import { doubleOf, integerOf, isObject, isRawJSON } from '../model/exact-json.ts'
+import { LONG, takeDefaultText, type Shape } from './avro-types.ts'
 
 type Fields = {
   /** Types by the fields' names. */

@@ -1,10 +1,10 @@
 /** Opens Avro schemas with avsc, so that longs are exact, unions unambiguous in JSON, and values become only so much JSON. */
 import { createRequire } from 'node:module'
 import type { Type } from 'avsc'
-import { parseExactly } from '../model/exact-json.ts'
+import { isObject, parseExactly } from '../model/exact-json.ts'
 import type { SchemaText } from '../model/schema-text.ts'
 import { keepDefaults, openDefaults } from './avro-records.ts'
-import { exactLong, isObject, logicalOf, logicalTypes, uuidText, type Shape } from './avro-types.ts'
+import { exactLong, logicalOf, logicalTypes, uuidText, type Shape } from './avro-types.ts'
 import type { JsonBudget } from './expansion.ts'
 
 // Loaded by the first stream that needs it, so that lanes of JSON streams start without it.

@@ -1,6 +1,6 @@
 /** Avro's types in JSON: times as ISO 8601 strings, decimals as strings of digits, 64-bit integers with all their digits. */
 import type { Type } from 'avsc'
-import { exactInteger, integerOf, isRawJSON } from '../model/exact-json.ts'
+import { exactInteger, integerOf } from '../model/exact-json.ts'
 import { daysOf, instantOf, isoOf, unitsOf } from '../model/times.ts'
 import type { JsonBudget } from './expansion.ts'
 
@@ -12,10 +12,6 @@ export type Shape = Type & {
   types?: Shape[]
   underlyingType?: Shape
 }
-
-/** Whether a parsed member is a JSON object. */
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawJSON(value)
 
 /** avsc's name for the 64-bit type made by `exactLong`. */
 export const LONG = 'abstract:long'

@@ -3,12 +3,12 @@
  * whose branches JSON can't tell apart is `{"<type>": value}`.
  */
 import type { Type } from 'avsc'
-import { assertWellFormed, doubleOf, exactDouble, FLOAT_MAX, integerOf, isRawJSON, parseExactly } from '../model/exact-json.ts'
+import { assertWellFormed, doubleOf, exactDouble, FLOAT_MAX, integerOf, isObject, isRawJSON, parseExactly } from '../model/exact-json.ts'
 import type { SchemaText } from '../model/schema-text.ts'
 import { expectedOf } from './avro-expected.ts'
 import { recordOf } from './avro-records.ts'
 import { openAvroType } from './avro-schemas.ts'
-import { isObject, isNoUuid, LONG, type Shape } from './avro-types.ts'
+import { isNoUuid, LONG, type Shape } from './avro-types.ts'
 import { fromBase64 } from './base64.ts'
 import type { Codec } from './codecs.ts'
 import { createJsonBudget } from './expansion.ts'

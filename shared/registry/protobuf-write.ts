@@ -1,6 +1,6 @@
 /** JSON values as what protobufjs encodes: bytes as buffers, enums as numbers, 64-bit integers as two halves, nulls left out. */
 import type { Enum, Field, Type } from 'protobufjs'
-import { doubleOf, FLOAT_MAX, integerOf, isRawJSON } from '../model/exact-json.ts'
+import { doubleOf, FLOAT_MAX, integerOf, isObject, isRawJSON } from '../model/exact-json.ts'
 import { unitsOf } from '../model/times.ts'
 import { fromBase64 } from './base64.ts'
 import { MemberRefused } from './member-refused.ts'
@@ -122,9 +122,6 @@ function keyOf(type: string, key: string, at: Path): string {
   if (number < range[0] || number > range[1]) throw new MemberRefused(at, `has a name out of the range of ${type}`)
   return key
 }
-
-const isObject = (value: unknown): value is Members =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawJSON(value)
 
 function memberOf(field: Field, value: unknown, at: Path): unknown {
   if (field.repeated) {

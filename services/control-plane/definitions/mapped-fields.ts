@@ -1,10 +1,9 @@
 /** How `dps/map-fields` changes the types of members: exact where they follow from the config, `any` where records may differ. */
+import { bare, isOptional } from '../../../shared/model/stream-schema.ts'
 
 type Fields = Record<string, string>
 type Config = Record<string, unknown>
 
-const bare = (type: string): string => (type.endsWith('?') ? type.slice(0, -1) : type)
-const isOptional = (type: string): boolean => type.endsWith('?')
 const optional = (type: string): string => (type === 'any' || isOptional(type) ? type : `${type}?`)
 
 const namesIn = (list: unknown): Set<string> => new Set(Array.isArray(list) ? list.map(String) : [])

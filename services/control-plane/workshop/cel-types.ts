@@ -3,6 +3,7 @@
  * types as it runs; this only tells sinks what to expect. Runs in a workshop: an account writes the expression, and the library's parser
  * takes 1 s for 10,000 characters.
  */
+import { bare, isOptional } from '../../../shared/model/stream-schema.ts'
 import { parse } from '@bufbuild/cel'
 
 type Expr = NonNullable<ReturnType<typeof parse>['expr']>
@@ -38,8 +39,6 @@ const ARITHMETIC = new Set(['_+_', '_-_', '_*_', '_/_', '_%_'])
 /** Not decimals: in records of Avro they are texts. `double(…)` makes a number of either. */
 const NUMBERS = new Set(['integer', 'number'])
 
-const bare = (type: string): string => type.replace(/\?$/, '')
-
 function typeOfCall(name: string, args: string[]): string {
   const found = RESULTS.get(name)
   if (found) return found
@@ -52,10 +51,10 @@ function typeOfCall(name: string, args: string[]): string {
   }
   if (name !== '_?_:_') return 'any'
   const [, yes = 'any', no = 'any'] = args
-  if (bare(yes) === bare(no)) return yes.endsWith('?') ? yes : no
+  if (bare(yes) === bare(no)) return isOptional(yes) ? yes : no
   // Of null and another type: that type, which may be null.
   if (yes === 'any?' || no === 'any?') return `${bare(yes === 'any?' ? no : yes)}?`
-  return NUMBERS.has(bare(yes)) && NUMBERS.has(bare(no)) ? `number${yes.endsWith('?') || no.endsWith('?') ? '?' : ''}` : 'any'
+  return NUMBERS.has(bare(yes)) && NUMBERS.has(bare(no)) ? `number${isOptional(yes) || isOptional(no) ? '?' : ''}` : 'any'
 }
 
 function typeOf(expression: Expr | undefined, fields: Fields): string {

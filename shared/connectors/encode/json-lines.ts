@@ -1,12 +1,11 @@
 /** Writes each value as one line. HOT: allocates nothing per record. */
+import { isSpace } from '../../model/json-text.ts'
 import { reserve, type RowBuffer } from './row-buffer.ts'
 import type { RowEncoder } from './row-encoder.ts'
 
 const NULL_LINE = new TextEncoder().encode('null\n')
 /** End of the line of a record without a value; the members of its key come before it. */
 const DELETED = new TextEncoder().encode('"_deleted":true}\n')
-
-const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
 /** Writes a JSON document with its line breaks as spaces: in JSON they occur only between tokens. */
 function putLine(source: Uint8Array, from: number, to: number, into: RowBuffer): void {

@@ -1,4 +1,5 @@
 /** Encoders that turn one record into a row of a format of `row-format.ts`. */
+import { isSpace } from '../../model/json-text.ts'
 import type { RowFormat } from '../row-format.ts'
 import { createCopyEncoder } from './copy-rows.ts'
 import { createCsvEncoder } from './csv-rows.ts'
@@ -37,12 +38,11 @@ export function createRowEncoder(format: RowFormat): RowEncoder {
 }
 
 const NOT_AN_OBJECT: RowFault = { code: 'not_a_json_object', message: 'the value is not one JSON object' }
-const isBlank = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
 function onlyObjects(encode: RowEncoder): RowEncoder {
   return (source, from, to, ...rest) => {
     let at = from
-    while (at >= 0 && at < to && isBlank(source[at]!)) at++
+    while (at >= 0 && at < to && isSpace(source[at])) at++
     return from < 0 || at >= to || source[at] !== 0x7b ? NOT_AN_OBJECT : encode(source, from, to, ...rest)
   }
 }

@@ -2,10 +2,9 @@
  * One JSON array whose elements are the records, or documents one after another. Elements pass through unchanged. An array that is not
  * closed, or has something after it, is malformed: missing records must not go unnoticed.
  */
+import { isSpace } from '../../model/json-text.ts'
 import type { BlockBuilder } from '../record-block.ts'
 import { ObjectMalformed, RECORD_BYTES_MAX, type FormatReader } from './format-reader.ts'
-
-const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 

@@ -1,5 +1,6 @@
 /** Reads a table's columns as COPY needs them, and creates a missing table. */
 import { escapeLiteral, type ClientBase } from 'pg'
+import { bare } from '../../model/stream-schema.ts'
 import { ConfigRefused } from '../connector.ts'
 import type { CopyColumn } from '../row-format.ts'
 
@@ -52,9 +53,7 @@ export async function createTable(
 ): Promise<void> {
   const known = Object.entries(fields ?? {})
   const columns = known.map(([name, type]) => {
-    const isOptional = type.endsWith('?')
-    const sqlType = TYPES[isOptional ? type.slice(0, -1) : type] ?? 'jsonb'
-    return `${quoted(name)} ${sqlType}`
+    return `${quoted(name)} ${TYPES[bare(type)] ?? 'jsonb'}`
   })
   if (key && !key.every((name) => fields && Object.hasOwn(fields, name)))
     throw new ConfigRefused(

@@ -1,4 +1,5 @@
 /** What an account sends as a SmartModule, a source or a binary: compiled, and inspected, in a workshop. */
+import { isSpace } from '../../../../shared/model/json-text.ts'
 import type { ExtismFunction, SmartModuleKind } from '../../../../shared/model/smartmodule-kind.ts'
 import { SMARTMODULE_LIMITS } from '../../../../shared/smartmodule/abi.ts'
 import { invalidRequest } from '../../service-error.ts'
@@ -24,7 +25,6 @@ export type Inspected = {
 }
 
 const BLANK = /[\r\n\t ]/
-const isBlank = (byte: number): boolean => byte === 0x0a || byte === 0x0d || byte === 0x20 || byte === 0x09
 
 /** Base64 in one line with its padding: `base64` breaks its lines, and other tools leave the padding out. */
 function inOneLine(text: string): string {
@@ -32,7 +32,7 @@ function inOneLine(text: string): string {
   // Byte by byte: replacing in a text of 16 MiB can take seconds.
   const bytes = Buffer.from(text)
   let length = 0
-  for (let at = 0; at < bytes.length; at++) if (!isBlank(bytes[at]!)) bytes[length++] = bytes[at]!
+  for (let at = 0; at < bytes.length; at++) if (!isSpace(bytes[at])) bytes[length++] = bytes[at]!
   return bytes.toString('latin1', 0, length).padEnd(Math.ceil(length / 4) * 4, '=')
 }
 
