@@ -17,10 +17,7 @@ export async function registerSchema(
   { name, topic, compatibility }: StreamRow,
   schema: Omit<Schemed, 'name'>,
 ): Promise<number> {
-  const text = schemaTextOf({ ...schema, name })
-  return schema.schema_text
-    ? registry.registerAsIs(subjectOf(topic), schema.format, text, compatibility)
-    : registry.register(subjectOf(topic), schema.format, text.text, compatibility)
+  return registry.register(subjectOf(topic), schema.format, schemaTextOf({ ...schema, name }), compatibility)
 }
 
 /**
