@@ -1,12 +1,7 @@
 /** Reads one partition by raw fetches at read-committed, without a consumer group: its visible batches, and the records in them. */
 import type { Connections, TopicLayout } from '../../../shared/kafka/cluster.ts'
 import { batchesIn, sectionOf, type FoundBatch } from '../../../shared/kafka/protocol/batches-in.ts'
-import {
-  LOG_APPEND_TIME,
-  decodeRecord,
-  type BatchHeader,
-  type KafkaRecord,
-} from '../../../shared/kafka/protocol/record-batch.ts'
+import { LOG_APPEND_TIME, decodeRecord, type BatchHeader, type KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
 import { readVarint, type Cursor } from '../../../shared/kafka/protocol/varint.ts'
 import { KafkaError } from '../../../shared/kafka/kafka-error.ts'
 import { fetchBatches } from '../../../shared/kafka/wire/fetch.ts'
