@@ -17,8 +17,10 @@ export type Client = {
   token: string | undefined
 }
 
+/** The launched service of this file's lane. */
 export function service(): Shared {
-  const shared = inject('service')
+  // Vitest numbers the files that run side by side from 1 on.
+  const shared = inject('services')[Number(process.env.VITEST_POOL_ID) - 1]
   if (!shared) throw new Error('this test needs the launched service: its folder is not in NEEDS_SERVICE')
   return shared
 }

@@ -1,5 +1,4 @@
 /** The plain closing lines that any CI can read: what failed and why, in short, and `N passed, N failed, N skipped`. */
-import { writeFileSync } from 'node:fs'
 import type { Reporter, TestModule } from 'vitest/node'
 
 const LAST_LINES = 12
@@ -14,14 +13,6 @@ function inShort(errors: readonly { message?: string; diff?: string }[] = []): s
   const kept = lines.length > LAST_LINES + 1 ? [lines[0], '…', ...lines.slice(-LAST_LINES)] : lines
   const diff = linesOf(errors[0]?.diff ?? '').filter((line) => /^[+-] /.test(line))
   return [...kept, ...diff.slice(0, DIFF_LINES)].map((line) => `  ${line}`).join('\n')
-}
-
-/** How a run ended: the counts of its tests, and each failure in short. */
-export type Closing = { passed: number; failed: number; skipped: number; failures: string[] }
-
-export function printClosing({ passed, failed, skipped, failures }: Closing): void {
-  for (const failure of failures) process.stdout.write(`\nfailed: ${failure}\n`)
-  process.stdout.write(`\n${passed} passed, ${failed} failed, ${skipped} skipped\n`)
 }
 
 export default class ClosingLine implements Reporter {
@@ -41,10 +32,10 @@ export default class ClosingLine implements Reporter {
         if (state === 'failed') failures.push(`${test.fullName}\n${inShort(errors)}`)
       }
     }
-    const closing = { ...counts, failures }
-    const file = process.env.CLOSING_FILE
-    // One of several runs (`test/run.ts`), which prints the lines of all of them; alone, after vitest's own summary.
-    if (file !== undefined) writeFileSync(file, JSON.stringify(closing))
-    else process.once('exit', () => printClosing(closing))
+    // After vitest's own summary.
+    process.once('exit', () => {
+      for (const failure of failures) process.stdout.write(`\nfailed: ${failure}\n`)
+      process.stdout.write(`\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`)
+    })
   }
 }

@@ -1,4 +1,4 @@
-/** Launches one service for the whole test run (stack, control plane, two processors, accounts), unless the selected tests need none. */
+/** Launches a service for each lane of the test run (stack, control plane, two processors, accounts), unless the selected tests need none. */
 import { join, relative } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import type { BucketPlace } from '../../deploy/local/bucket.ts'
@@ -23,40 +23,28 @@ export type Shared = {
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    service: Shared | undefined
+    /** By lane; none where no selected test needs one. */
+    services: Shared[]
   }
 }
 
 const NEEDS_SERVICE = /^test\/(contract|integration|console)\//
 const ROOT = join(import.meta.dirname, '..', '..')
 
-let launched: Launched | undefined
-
-export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const asked = (process.env.TEST_PATHS ?? '').split('\n').filter((path) => path !== '')
-  const files = (await project.globTestFiles(asked.length > 0 ? asked : undefined)).testFiles.map((file) => relative(ROOT, file))
-  if (!files.some((file) => NEEDS_SERVICE.test(file))) {
-    project.provide('service', undefined)
-    return async () => {}
-  }
-  const say = (line: string) => process.stdout.write(`${line}\n`)
-  if (process.env.WEB_PAGES !== 'built') await buildWebPages()
-  launched = await launch({
+async function launchLane(lane: number): Promise<{ launched: Launched; shared: Shared }> {
+  const launched = await launch({
     processors: 2,
-    say,
-    prefix: `test${process.pid}`,
+    say: (line: string) => process.stdout.write(`${line}\n`),
+    prefix: `test${process.pid}-${lane}`,
     env: { LOG_LEVEL: 'info', TOKEN_REQUESTS_PER_MINUTE: '2000' },
   })
-  const stop = () => void launched?.close().then(() => process.exit(1))
-  process.once('SIGINT', stop)
-  process.once('SIGTERM', stop)
   const [enterprise, other, developer, professional] = await Promise.all([
     launched.createAccount('Enterprise', 'enterprise', true),
     launched.createAccount('Other', 'enterprise'),
     launched.createAccount('Developer', 'developer'),
     launched.createAccount('Professional', 'professional'),
   ])
-  project.provide('service', {
+  const shared = {
     apiUrl: launched.apiUrl,
     brokers: launched.stack.kafkaBrokers,
     registryUrl: launched.stack.registryUrl,
@@ -69,10 +57,35 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     env: launched.env,
     accounts: { enterprise, other, developer, professional },
     pids: { controlPlane: launched.controlPlane.pid()!, processors: launched.processors.map((processor) => processor.pid()!) },
-  })
+  }
+  return { launched, shared }
+}
+
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const asked = (process.env.TEST_PATHS ?? '').split('\n').filter((path) => path !== '')
+  const files = (await project.globTestFiles(asked.length > 0 ? asked : undefined)).testFiles.map((file) => relative(ROOT, file))
+  const services: Shared[] = []
+  const running: Launched[] = []
+  const close = () => Promise.all(running.map((launched) => launched.close()))
+  const stop = () => void close().then(() => process.exit(1))
+  if (files.some((file) => NEEDS_SERVICE.test(file))) {
+    await buildWebPages()
+    process.once('SIGINT', stop)
+    process.once('SIGTERM', stop)
+    // One after the other: the first fills the cache.
+    for (let lane = 1; lane <= project.vitest.config.maxWorkers; lane++) {
+      const { launched, shared } = await launchLane(lane).catch(async (error: unknown) => {
+        await close()
+        throw error
+      })
+      running.push(launched)
+      services.push(shared)
+    }
+  }
+  project.provide('services', services)
   return async () => {
     process.off('SIGINT', stop)
     process.off('SIGTERM', stop)
-    await launched?.close()
+    await close()
   }
 }
