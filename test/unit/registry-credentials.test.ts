@@ -16,7 +16,7 @@ it('gets them in a header, and no message has them', async () => {
   const registry = openRegistry(`http://us%40er:p%3Aw@127.0.0.1:${port}`)
   await registry.ping()
   const text = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'
-  expect(await registry.register('s-value', 'avro', { text, references: [] }, 'FULL')).toBe(7)
+  expect(await registry.register('s-value', 'avro', text, 'FULL')).toBe(7)
   const expected = `Basic ${Buffer.from('us@er:p:w').toString('base64')}`
   expect(new Set(seen)).toEqual(new Set([expected]))
   await new Promise((resolve) => server.close(resolve))
@@ -34,7 +34,7 @@ it('registers under the compatibility that a subject has, whichever the service 
   await new Promise((resolve) => server.once('listening', resolve))
   const registry = openRegistry(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
   const text = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'
-  expect(await registry.register('s-value', 'avro', { text, references: [] }, 'BACKWARD')).toBe(7)
+  expect(await registry.register('s-value', 'avro', text, 'BACKWARD')).toBe(7)
   expect(levels).toEqual([])
   await new Promise((resolve) => server.close(resolve))
 })

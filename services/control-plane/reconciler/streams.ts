@@ -17,7 +17,10 @@ export async function registerSchema(
   { name, topic, compatibility }: StreamRow,
   schema: Omit<Schemed, 'name'>,
 ): Promise<number> {
-  return registry.register(subjectOf(topic), schema.format, schemaTextOf({ ...schema, name }), compatibility)
+  const text = schemaTextOf({ ...schema, name })
+  return schema.schema_text
+    ? registry.registerAsIs(subjectOf(topic), schema.format, text, compatibility)
+    : registry.register(subjectOf(topic), schema.format, text.text, compatibility)
 }
 
 /**

@@ -2,18 +2,22 @@
  * Client of the schema registry: registers a stream's schema under its topic's subject, reads schemas, and removes subjects.
  * `shared/model/framing.ts` frames the values.
  */
+import registryPackage from '@kafkajs/confluent-schema-registry'
 import { z } from 'zod'
 import type { SchemaText } from '../../../shared/model/schema-text.ts'
 import type { StreamFormat } from '../../../shared/model/stream-formats.ts'
 import { readSchema, SchemaRefused, SchemaVersion, versionPath } from '../../../shared/registry/read-schemas.ts'
+import { inTime } from '../../../shared/telemetry/in-time.ts'
 
 /** Client of the schema registry. */
 export type Registry = {
   /**
-   * Registers a schema and returns its id, the same one each time. A subject keeps the compatibility that it has. Throws SchemaRefused when
-   * the registry refuses it.
+   * Registers a schema made from a stream's fields and returns its id, the same one each time. Throws SchemaRefused when the registry
+   * refuses it, or the library that asks it does.
    */
-  register(subject: string, format: StreamFormat, schema: SchemaText, compatibility: string): Promise<number>
+  register(subject: string, format: StreamFormat, text: string, compatibility: string): Promise<number>
+  /** The same for a schema from the registry, in whatever form it has there: the library parses only some. */
+  registerAsIs(subject: string, format: StreamFormat, schema: SchemaText, compatibility: string): Promise<number>
   /** Returns the schema with this id, every schema it refers to, and the subjects it is registered under; undefined if there is none. */
   find(id: number): Promise<FoundSchema | undefined>
   /** Returns the schema ids of a subject's newest 100 versions, oldest first; none if the subject does not exist. */
@@ -38,6 +42,8 @@ const Registered = z.object({ id: z.number().int() })
 
 const TYPES = { json: 'JSON', avro: 'AVRO', protobuf: 'PROTOBUF' } as const
 const TIMEOUT_MS = 8000
+/** Time for each of a registration's two tries: the first may get an idle connection that the registry has just closed. */
+const TRY_MS = TIMEOUT_MS / 2
 
 const Compared = z.object({
   is_compatible: z.boolean(),
@@ -52,6 +58,14 @@ const bodyOf = (format: StreamFormat, { text, references }: SchemaText) => {
   return { schemaType: TYPES[format], schema: text, ...(named.length > 0 ? { references: named } : {}) }
 }
 
+const { SchemaRegistry, SchemaType } = registryPackage
+const CLIENT_ID = 'registry'
+/**
+ * In place of the library's Ajv, which would compile each schema that it registers, on the main thread: a thousand fields take seconds.
+ * Nothing here encodes or checks values by the library.
+ */
+const NO_COMPILER = { compile: () => () => true, addSchema: () => undefined }
+
 type Place = { url: string; auth?: { username: string; password: string } }
 
 /** The registry's address without its user and password, which must not be in messages, and which `fetch` does not take. */
@@ -64,10 +78,21 @@ function placeOf(given: string): Place {
   return { url: `${origin}${pathname}`.replace(/\/$/, ''), auth }
 }
 
+const openClient = ({ url, auth }: Place) =>
+  new SchemaRegistry(
+    {
+      clientId: CLIENT_ID,
+      host: url,
+      ...(auth ? { auth } : {}),
+      retry: { retries: 1, maxRetryTimeInSecs: 2, initialRetryTimeInSecs: 0.2 },
+    },
+    { [SchemaType.JSON]: { ajvInstance: NO_COMPILER as never } },
+  )
+
 const Refusal = z.object({ message: z.string() })
 /** A subject's compatibility, or the one of all. */
 const Level = z.object({ compatibilityLevel: z.string() })
-/** Apicurio answers so, with 409, where two requests set a new subject's compatibility at once. */
+/** Apicurio answers so, with 409, where the library sets a new subject's compatibility a second time: the first answer came too late. */
 const LEVEL_IS_SET = "A rule named 'COMPATIBILITY' already exists"
 
 /** What a refusal says; the whole of it where it is not of the usual form. */
@@ -77,6 +102,28 @@ function reasonIn(text: string): string {
   } catch {
     return text
   }
+}
+
+const isOtherLevel = ({ cause }: RegistryAway): boolean =>
+  cause instanceof Error && cause.name === 'ConfluentSchemaRegistryCompatibilityError'
+
+type Client = ReturnType<typeof openClient>
+
+async function registerBy(
+  client: Client,
+  subject: string,
+  schema: { type: string; schema: string },
+  compatibility: string,
+): Promise<number> {
+  const registered = client.register(schema as never, { subject, compatibility: compatibility as never }).catch((error: unknown) => {
+    const { status, name, message = '' } = error as { status?: number; name?: string; message?: string }
+    // The library parses the schema itself before it asks the registry.
+    const hasRefused = (status === 409 || status === 422) && !message.includes(LEVEL_IS_SET)
+    const isRefused = hasRefused || name === 'ConfluentSchemaRegistryArgumentError'
+    if (!isRefused) throw new RegistryAway(`it does not register: ${message}`, { cause: error })
+    throw new SchemaRefused(message.replace(`${CLIENT_ID} - `, '').slice(0, SHOWN_CHARACTERS), { cause: error })
+  })
+  return (await inTime(registered, TRY_MS, () => new RegistryAway('the schema registry did not answer in time'))).id
 }
 
 /** Returns the registry's subject for the values of a topic. */
@@ -119,13 +166,20 @@ export function openRegistry(address: string): Registry {
   }
 
   return {
-    async register(subject, format, schema, compatibility) {
+    register(subject, format, text, compatibility) {
+      const by = (level: string) => registerBy(openClient(place), subject, { type: TYPES[format], schema: text }, level)
+      return by(compatibility).catch(async (error: unknown) => {
+        if (!(error instanceof RegistryAway)) throw error
+        // The library refuses another level than the subject's own, which an operator may have changed.
+        const config = isOtherLevel(error) ? await read(`/config/${encodeURIComponent(subject)}`, Level) : undefined
+        return by(config?.compatibilityLevel.toUpperCase() ?? compatibility)
+      })
+    },
+    async registerAsIs(subject, format, { text, references }, compatibility) {
       const config = `/config/${encodeURIComponent(subject)}`
-      if (!(await read(config, z.unknown())))
-        await send('PUT', config, { compatibility }).catch((error: unknown) => {
-          if (!(error instanceof SchemaRefused) || !error.message.includes(LEVEL_IS_SET)) throw error
-        })
-      return Registered.parse(await send('POST', `/subjects/${encodeURIComponent(subject)}/versions`, bodyOf(format, schema))).id
+      if (!(await read(config, z.unknown()))) await send('PUT', config, { compatibility })
+      const body = bodyOf(format, { text, references })
+      return Registered.parse(await send('POST', `/subjects/${encodeURIComponent(subject)}/versions`, body)).id
     },
     async faultsOf(subject, format, schema) {
       try {
