@@ -2,9 +2,9 @@
 import { definitionKeys, type PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { Queryable } from './database.ts'
 
-/** Puts what the key stands for into the outbox: a value as JSON, bytes as they are, or a tombstone. */
+/** Puts what the key stands for into the outbox: a value, as JSON, or a tombstone. */
 export async function enqueue(db: Queryable, key: string, value: object | null): Promise<void> {
-  await db('outbox').insert({ key, value: value && (Buffer.isBuffer(value) ? value : Buffer.from(JSON.stringify(value))) })
+  await db('outbox').insert({ key, value: value && Buffer.from(JSON.stringify(value)) })
 }
 
 /** Revisions that processors keep. An older one is needed only if its sink stays away while this many revisions follow. */
