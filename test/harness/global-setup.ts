@@ -1,4 +1,4 @@
-/** Launches a service for each lane of the test run (stack, control plane, two processors, accounts), unless the selected tests need none. */
+/** Launches a service for each lane of the test run (stack, control plane, two processors, accounts), unless the tests need none. */
 import { join, relative } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import type { BucketPlace } from '../../deploy/local/bucket.ts'
