@@ -30,6 +30,7 @@ import { createCpuMeter } from './supervisor/cpu-meter.ts'
 import { openDeclined } from './supervisor/declined.ts'
 import { openDefinitions } from './supervisor/definitions.ts'
 import { openFailedChains } from './supervisor/failed-chains.ts'
+import type { FleetTopic } from './supervisor/fleet-records.ts'
 import { openFleet } from './supervisor/fleet.ts'
 import { groupAccounts } from './supervisor/group-accounts.ts'
 import { openLogRelay } from './supervisor/log-relay.ts'
@@ -90,9 +91,10 @@ const fleet = await withRetries(log, 'joining the fleet', () =>
     onError: warn('fleet'),
   }),
 )
-const declined = openDeclined(cluster, names.fleet, processorId, now, reconcile, warn('declined tasks'))
-const verdicts = openVerdicts(cluster, names.fleet, now, reconcile, warn('verdicts'))
-const failedChains = openFailedChains(cluster, names.fleet, now, reconcile, warn('failed chains'))
+const fleetTopic = (what: string): FleetTopic => ({ cluster, topic: names.fleet, now, onChange: reconcile, onError: warn(what) })
+const declined = openDeclined(fleetTopic('declined tasks'), processorId)
+const verdicts = openVerdicts(fleetTopic('verdicts'))
+const failedChains = openFailedChains(fleetTopic('failed chains'))
 await Promise.all([declined.caughtUp, verdicts.caughtUp, failedChains.caughtUp])
 const logs = openLogRelay(cluster, names.logs, processorId, now, warn('lines of pipelines were not written'))
 const connectorDefaults = {

@@ -26,14 +26,7 @@ afterAll(async () => {
 })
 
 async function openAs(member: string): Promise<Declined> {
-  const declined = openDeclined(
-    cluster,
-    topic,
-    member,
-    () => clock,
-    () => {},
-    () => {},
-  )
+  const declined = openDeclined({ cluster, topic, now: () => clock, onChange: () => {}, onError: () => {} }, member)
   opened.push(declined)
   await declined.caughtUp
   return declined

@@ -3,9 +3,8 @@
  * A decline holds for five minutes, and only for that attempt and revision. Once all members have declined a task, all may try again.
  */
 import { z } from 'zod'
-import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { taskName, type TaskId } from '../../../shared/model/task.ts'
-import { openFleetRecords } from './fleet-records.ts'
+import { openFleetRecords, type FleetTopic } from './fleet-records.ts'
 
 const Decline = z.object({
   member: z.string(),
@@ -30,15 +29,8 @@ export type Declined = {
 
 const HOLDS_MS = 5 * 60_000
 
-export function openDeclined(
-  cluster: Cluster,
-  topic: string,
-  member: string,
-  now: () => number,
-  onChange: () => void,
-  onError: (error: Error) => void,
-): Declined {
-  const around = { cluster, topic, now, onChange, onError }
+export function openDeclined(around: FleetTopic, member: string): Declined {
+  const { now } = around
   const declines = openFleetRecords({ ...around, purpose: 'fleet-declines', prefix: 'declined/', schema: Decline })
   const keyOf = (decline: Pick<Decline, 'member' | 'run_id' | 'task'>) => `${decline.run_id}/${decline.task}/${decline.member}`
   /**

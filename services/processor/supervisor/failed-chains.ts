@@ -3,11 +3,10 @@
  * it stops, wherever in the fleet it runs. A record on `dps.fleet`, which the processor of the failed task writes and removes.
  */
 import { z } from 'zod'
-import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { runIdOf, tasksOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
 import { keyOfReport, observedKey, runOfReport, type ObservedTask } from '../../../shared/model/observed.ts'
 import { isSameTask, TaskId } from '../../../shared/model/task.ts'
-import { openFleetRecords } from './fleet-records.ts'
+import { openFleetRecords, type FleetTopic } from './fleet-records.ts'
 
 const Failed = z.object({ run_id: z.string(), task: TaskId, attempt: z.number() })
 
@@ -27,14 +26,7 @@ export type FailedChains = {
   close(): Promise<void>
 }
 
-export function openFailedChains(
-  cluster: Cluster,
-  topic: string,
-  now: () => number,
-  onChange: () => void,
-  onError: (error: Error) => void,
-): FailedChains {
-  const around = { cluster, topic, now, onChange, onError }
+export function openFailedChains(around: FleetTopic): FailedChains {
   /** By the key of the task's report. */
   const failed = openFleetRecords({ ...around, purpose: 'failed-chains', prefix: 'failed/', schema: Failed })
   return {

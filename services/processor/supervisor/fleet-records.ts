@@ -21,17 +21,20 @@ export type FleetRecords<Value> = {
   close(): Promise<void>
 }
 
-export type FleetRecordsOptions<Value> = {
+/** What records of every kind are opened with. */
+export type FleetTopic = {
   cluster: Cluster
   topic: string
+  now: () => number
+  onChange: () => void
+  onError: (error: Error) => void
+}
+export type FleetRecordsOptions<Value> = FleetTopic & {
   /** Names the connections. */
   purpose: string
   /** What the keys of this kind begin with. */
   prefix: string
   schema: ZodType<Value>
-  now: () => number
-  onChange: () => void
-  onError: (error: Error) => void
 }
 
 /** Far below the topic's largest batch. */

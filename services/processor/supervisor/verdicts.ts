@@ -3,9 +3,8 @@
  * `dps.fleet`, for that revision and attempt only.
  */
 import { z } from 'zod'
-import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { runIdOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
-import { openFleetRecords } from './fleet-records.ts'
+import { openFleetRecords, type FleetTopic } from './fleet-records.ts'
 
 const Verdict = z.object({ run_id: z.string(), revision: z.number(), attempt: z.number(), reason: z.string() })
 
@@ -19,14 +18,7 @@ export type Verdicts = {
   close(): Promise<void>
 }
 
-export function openVerdicts(
-  cluster: Cluster,
-  topic: string,
-  now: () => number,
-  onChange: () => void,
-  onError: (error: Error) => void,
-): Verdicts {
-  const around = { cluster, topic, now, onChange, onError }
+export function openVerdicts(around: FleetTopic): Verdicts {
   /** By run. */
   const verdicts = openFleetRecords({ ...around, purpose: 'verdicts', prefix: 'verdict/', schema: Verdict })
   return {
