@@ -19,18 +19,17 @@ function start() {
       process.exit(0)
     })`
   const child = spawn(process.execPath, ['--no-warnings', '--input-type=module', '-e', program], { stdio: ['pipe', 'pipe', 'pipe'] })
-  return { child, ready: once(child.stderr, 'data'), exited: once(child, 'exit') }
+  return { child, ready: once(child.stderr, 'data'), exited: once(child, 'exit'), closed: once(child, 'close') }
 }
 
 describe('a process that logs and exits', () => {
   it('leaves every line to a reader that takes them', async () => {
-    const { child, ready, exited } = start()
+    const { child, ready, closed } = start()
     let text = ''
     child.stdout.setEncoding('utf8').on('data', (chunk: string) => void (text += chunk))
     await ready
     child.stdin.write('go')
-    expect(await exited).toEqual([0, null])
-    await once(child.stdout, 'close')
+    expect(await closed).toEqual([0, null])
     expect(
       text
         .trimEnd()
