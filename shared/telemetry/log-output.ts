@@ -1,6 +1,6 @@
 /**
  * Where log lines go: written in the background, and at the exit as far as their reader takes them. Pino's own output tries for ever at the
- * exit when its reader is gone (sonic-boom's `flushSync` on EPIPE), and keeps without bound what a reader that stands still does not take.
+ * exit when its reader is gone (sonic-boom goes on after EPIPE), and keeps without bound what a reader that stands still does not take.
  */
 import { write, writeSync } from 'node:fs'
 
