@@ -39,12 +39,13 @@ whenSignedOut(() => {
 export const may = (scope: Session['scopes'][number]): boolean => session.value?.scopes.includes(scope) ?? false
 
 function begin(next: Session): void {
-  // Another member's page must not show what this one has read.
-  if (session.value && session.value.member?.id !== next.member?.id) location.reload()
+  sessionStorage.removeItem(LINK)
+  tabs.postMessage(next.member?.id)
+  // Another member's page must not show what this one has read: until it is loaded anew it stays as it is.
+  if (session.value && session.value.member?.id !== next.member?.id) return location.reload()
   session.value = next
   hasEnded.value = false
   link.value = undefined
-  tabs.postMessage(next.member?.id)
 }
 
 /** Why the provider's sign-in led back here without one. */
