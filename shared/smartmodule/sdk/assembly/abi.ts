@@ -21,8 +21,14 @@ let initText: usize = 0
 let outCount: i32 = 0
 /** Bytes of records seen since the last collection; garbage grows in proportion to them. */
 let seenBytes: i32 = 0
-const COLLECT_BYTES: i32 = 512 << 10
+/** A collection costs as much as some twenty records, so it is rare; but not where little memory is left. */
+const COLLECT_BYTES: i32 = 2 << 20
+const COLLECT_SOON_BYTES: i32 = 512 << 10
+const LARGE_PAGES: i32 = 512
 const RECORD_COST: i32 = 256
+let collectAt: i32 = COLLECT_BYTES
+/** The memory's pages at the last collection: where it has grown since, garbage has filled it, or a buffer is larger. */
+let pages: i32 = memory.size()
 let errorCount: i32 = 0
 /** The members of the next batch's records, if the step before has written them. */
 let membersIn: usize = 0
@@ -37,8 +43,17 @@ let writesMembers: bool = false
  */
 const OUTPUT_PER_INPUT: usize = 16
 const OUTPUT_EXTRA: usize = 1 << 20
-/** The length of `out` that the current record may reach. */
+/** The length of the output that the current record may reach. */
 let outMost: usize = 0
+/**
+ * Kept records that lie side by side in the input, and are the end of the output: they are copied together, or, where they are all of it,
+ * not at all.
+ */
+let keptFrom: usize = 0
+let keptTo: usize = 0
+/** The same of what the step before has written about their members. */
+let keptMembersFrom: usize = 0
+let keptMembersTo: usize = 0
 /** Set while a record is being handled, for `emit`. */
 let emitDelta: i32 = 0
 let emitTime: i64 = 0
@@ -190,6 +205,14 @@ function put(to: usize, value: i64): usize {
   return to
 }
 
+function collect(): void {
+  // @ts-ignore: a function of the runtime, which has no types
+  __collect()
+  seenBytes = 0
+  pages = memory.size()
+  collectAt = pages > LARGE_PAGES ? COLLECT_SOON_BYTES : COLLECT_BYTES
+}
+
 /** Tells the SDK of much garbage that the current record has left, so that it is collected before the next one. */
 export function leftGarbage(bytes: i32): void { seenBytes += bytes }
 
@@ -203,7 +226,51 @@ export function emitJson(json: string): void {
 }
 
 /** Whether so many bytes can still be made of the current record; beyond them `failTooLarge` is to be called. */
-export function fits(length: usize): bool { return out.length + length <= outMost }
+export function fits(length: usize): bool { return outputLength() + length <= outMost }
+
+// @ts-ignore: decorator
+@inline
+function outputLength(): usize { return out.length + (keptTo - keptFrom) }
+
+/** Adds the record [from, to) of the input to the output, unchanged. */
+// @ts-ignore: decorator
+@inline
+function keep(from: usize, to: usize): void {
+  if (from != keptTo) {
+    copyKept()
+    keptFrom = from
+  }
+  keptTo = to
+  outCount++
+}
+
+/** Copies the kept records to the output, so that something can be added behind them. */
+// @ts-ignore: decorator
+@inline
+function copyKept(): void {
+  if (keptFrom == keptTo) return
+  out.bytes(keptFrom, keptTo - keptFrom)
+  keptFrom = keptTo = 0
+}
+
+/** The same for what is known of a kept record's members: [from, to), as the step before has written it. */
+// @ts-ignore: decorator
+@inline
+function keepMembers(from: usize, to: usize): void {
+  if (from != keptMembersTo) {
+    copyKeptMembers()
+    keptMembersFrom = from
+  }
+  keptMembersTo = to
+}
+
+// @ts-ignore: decorator
+@inline
+function copyKeptMembers(): void {
+  if (keptMembersFrom == keptMembersTo) return
+  membersOut.bytes(keptMembersFrom, keptMembersTo - keptMembersFrom)
+  keptMembersFrom = keptMembersTo = 0
+}
 
 export const TOO_LARGE = 'what is made of the record is larger than 16 times the record and 1 MiB'
 export function failTooLarge(): void { record.fail(TOO_LARGE) }
@@ -218,6 +285,7 @@ export function emit(start: usize, end: usize): void {
   const time = record.isRetimed ? record.timestamp - emitBase : emitTime
   const body = 1 + sizeOf(time) + sizeOf(emitDelta) + sizeOf(keyLength) + (keyLength > 0 ? keyLength : 0) + sizeOf(valueLength) + valueLength + headers
   if (!fits((body + sizeOf(body)) as usize)) return failTooLarge()
+  copyKept()
   out.room(body + 8)
   let to = put(out.at, body)
   store<u8>(to++, 0)
@@ -243,6 +311,7 @@ export function emit(start: usize, end: usize): void {
 
 /** Tells the next step where the members of the output record's value [start, end) are. */
 function noteMembers(start: usize, end: usize): void {
+  copyKeptMembers()
   membersOut.room(membersSize())
   membersOut.at = writeMembers(start, end, membersOut.at)
 }
@@ -263,23 +332,19 @@ export function process(ptr: usize, length: i32, count: i32, partition: i32, bas
   out.clear()
   errors.clear()
   membersOut.clear()
+  keptFrom = keptTo = keptMembersFrom = keptMembersTo = 0
   let noted = membersIn
   const notedEnd = membersIn + (membersInLength as usize)
   membersInLength = 0
   outCount = 0
   errorCount = 0
-  out.room(length + 64)
   record.partition = partition
   emitBase = baseTimestamp
   let p = ptr
   const isSameFrame = prefixLength == inputPrefix
   for (let i = 0; i < count; i++) {
     // Between records only globals hold references: the only safe moment to collect an author's garbage.
-    if (seenBytes > COLLECT_BYTES) {
-      seenBytes = 0
-      // @ts-ignore: a function of the runtime, which has no types
-      __collect()
-    }
+    if (seenBytes > collectAt || memory.size() != pages) collect()
     const from = p
     let field = varintAt(p)
     const size = field as i32
@@ -293,7 +358,7 @@ export function process(ptr: usize, length: i32, count: i32, partition: i32, bas
     emitTime = isShort ? ((field as i32) as i64) : varlongAt(p)
     p += isShort ? sizeOfField(field) : varlongSizeAt(p)
     field = varintAt(p)
-    if (i == 0 || (field as i32) != emitDelta) outMost = out.length + OUTPUT_EXTRA
+    if (i == 0 || (field as i32) != emitDelta) outMost = outputLength() + OUTPUT_EXTRA
     emitDelta = field as i32
     outMost += ((next - from) as usize) * OUTPUT_PER_INPUT
     p += sizeOfField(field)
@@ -309,6 +374,7 @@ export function process(ptr: usize, length: i32, count: i32, partition: i32, bas
     p = next
     let members = UNKNOWN_MEMBERS
     let membersAt: usize = 0
+    const notedFrom = noted
     if (noted + 2 <= notedEnd) {
       members = load<u16>(noted)
       membersAt = noted + 2
@@ -317,8 +383,7 @@ export function process(ptr: usize, length: i32, count: i32, partition: i32, bas
     }
     if (valueLength < 0) {
       // A tombstone passes unchanged: dropping it would leave the deleted key alive in a compacted topic.
-      out.bytes(from, next - from)
-      outCount++
+      keep(from, next)
       if (writesMembers) noteMembers(0, 0)
       continue
     }
@@ -332,9 +397,9 @@ export function process(ptr: usize, length: i32, count: i32, partition: i32, bas
     record.start = value + inputPrefix
     record.end = value + valueLength
     // A length, not an address: growing may move the writer's memory.
-    const before = out.length
+    const before = outputLength()
     const beforeCount = outCount
-    const beforeMembers = membersOut.length
+    const beforeMembers = membersOut.length + (keptMembersTo - keptMembersFrom)
     let outcome = Outcome.Drop
     if (inputPrefix > 0 && (valueLength < inputPrefix || load<u8>(value) != 0)) record.fail('the value does not start with the schema registry prefix (magic byte 0)', 3)
     else if (!json || (members != UNKNOWN_MEMBERS && record.know(membersAt, members)) || record.parse()) outcome = author(record)
@@ -342,24 +407,29 @@ export function process(ptr: usize, length: i32, count: i32, partition: i32, bas
       if (outcome == Outcome.Changed) emit(record.start, record.end)
       else if (outcome == Outcome.Keep) {
         if (isSameFrame && !record.isRekeyed && !record.isRetimed && !record.hasNewHeaders) {
-          out.bytes(from, next - from)
-          if (inputPrefix > 0) memory.copy(out.at - (next - value), prefixPtr, inputPrefix)
-          outCount++
+          if (inputPrefix > 0) memory.copy(value, prefixPtr, inputPrefix)
+          keep(from, next)
           // Of the bytes that came, whatever the author has set: they are what is passed on.
-          if (writesMembers) noteMembers(value + inputPrefix, value + valueLength)
+          if (writesMembers) {
+            if (members != UNKNOWN_MEMBERS) keepMembers(notedFrom, noted)
+            else noteMembers(value + inputPrefix, value + valueLength)
+          }
         } else emit(value + inputPrefix, value + valueLength)
       }
     }
     // Also by `emit` just now.
     if (record.failure !== null) {
-      out.at = out.start + before
+      if (out.length > before) out.at = out.start + before
       outCount = beforeCount
-      membersOut.at = membersOut.start + beforeMembers
+      if (membersOut.length > beforeMembers) membersOut.at = membersOut.start + beforeMembers
       failRecord(i)
     }
   }
-  store<u32>(result, out.start as u32)
-  store<u32>(result, out.length as u32, 4)
+  const isOneRun = out.length == 0 && keptTo > keptFrom
+  if (!isOneRun) copyKept()
+  copyKeptMembers()
+  store<u32>(result, (isOneRun ? keptFrom : out.start) as u32)
+  store<u32>(result, (isOneRun ? keptTo - keptFrom : out.length) as u32, 4)
   store<u32>(result, outCount, 8)
   store<u32>(result, errors.start as u32, 12)
   store<u32>(result, errors.length as u32, 16)

@@ -2,7 +2,7 @@
  * JSON over bytes, without building a tree: one pass checks that the bytes are exactly one JSON document (RFC 8259, UTF-8 included) and
  * notes the members of a top-level object; later look-ups read only checked bytes. Strings are scanned 16 bytes at a time.
  */
-import { addMember, beginMembers, endMembers, limit } from './known-members'
+import { addMember, beginMembers, endMembers, expectKey, expectedKey, limit } from './known-members'
 
 export const enum Kind { Missing, Null, False, True, Number, String, Object, Array }
 
@@ -65,8 +65,7 @@ export function isUtf8(p: usize, end: usize): bool {
 // @ts-ignore: decorator
 @inline
 function stringEnd(p: usize, end: usize): usize {
-  const v = v128.load(p)
-  const mask = i8x16.bitmask(v128.or(v128.or(i8x16.eq(v, i8x16.splat(34)), i8x16.eq(v, i8x16.splat(92))), i8x16.lt_s(v, i8x16.splat(32))))
+  const mask = i8x16.bitmask(special(v128.load(p)))
   const close = p + ctz(mask)
   if (mask != 0 && load<u8>(close) == 34 && close < end) {
     escaped = false
@@ -75,16 +74,26 @@ function stringEnd(p: usize, end: usize): usize {
   return scanString(p, end)
 }
 
+// @ts-ignore: decorator
+@inline
+function special(v: v128): v128 {
+  // As signed numbers, bytes from 0x80 on are below the space too.
+  return v128.or(v128.or(i8x16.eq(v, i8x16.splat(34)), i8x16.eq(v, i8x16.splat(92))), i8x16.lt_s(v, i8x16.splat(32)))
+}
+
+/** Whether 32 bytes of a string are ASCII that stands for itself. */
+// @ts-ignore: decorator
+@inline
+function isPlain(p: usize): bool {
+  return !v128.any_true(v128.or(special(v128.load(p)), special(v128.load(p, 16))))
+}
+
 /** The closing quote of the string whose content starts at `p`, 0 when malformed. Sets `escaped`. Reads up to 15 bytes past `end`. */
 function scanString(p: usize, end: usize): usize {
-  const quote = i8x16.splat(34)
-  const backslash = i8x16.splat(92)
-  const space = i8x16.splat(32)
   escaped = false
+  while (p + 64 <= end && isPlain(p) && isPlain(p + 32)) p += 64
   while (true) {
-    const v = v128.load(p)
-    // As signed numbers, bytes from 0x80 on are below the space too.
-    const mask = i8x16.bitmask(v128.or(v128.or(i8x16.eq(v, quote), i8x16.eq(v, backslash)), i8x16.lt_s(v, space)))
+    const mask = i8x16.bitmask(special(v128.load(p)))
     if (mask == 0) {
       p += 16
       if (p >= end) return 0
@@ -137,14 +146,16 @@ function scanNumber(p: usize, end: usize): usize {
   return p
 }
 
-/** As `scanNumber`, without a call and a loop for whole numbers of up to 15 digits. Reads up to 15 bytes past `end`. */
+/** As `scanNumber`, without a call and a loop for those without sign and exponent in up to 15 bytes. Reads up to 15 bytes past `end`. */
 // @ts-ignore: decorator
 @inline
 function numberEnd(p: usize, end: usize): usize {
-  const digits = i8x16.bitmask(i8x16.lt_u(i8x16.sub(v128.load(p), i8x16.splat(48)), i8x16.splat(10)))
-  const after = p + ctz(~digits)
-  const next: u32 = load<u8>(after)
-  if (after > p && after < end && next != 46 && (next | 32) != 101 && after - p < 16 && (load<u8>(p) != 48 || after == p + 1)) return after
+  const others = ~i8x16.bitmask(i8x16.lt_u(i8x16.sub(v128.load(p), i8x16.splat(48)), i8x16.splat(10)))
+  const whole = ctz(others)
+  let length = whole
+  if (load<u8>(p + whole) == 46) length = ctz(others & (others - 1))
+  const after = p + length
+  if (length < 16 && length != whole + 1 && whole > 0 && after < end && (load<u8>(after) | 32) != 101 && (load<u8>(p) != 48 || whole == 1)) return after
   return scanNumber(p, end)
 }
 
@@ -241,15 +252,20 @@ export function parse(p: usize, end: usize): Kind {
   if (p < end && load<u8>(p) == 125) p++
   else {
     while (true) {
-      if (p >= end || load<u8>(p) != 34) return refuse('the value is not valid JSON')
       const key = p + 1
-      const close = stringEnd(key, end)
-      if (close == 0) return refuse('the value is not valid JSON')
-      const isEscaped = escaped
-      p = close + 1
-      if (p < end && load<u8>(p) != 58) p = skipSpace(p, end)
-      if (p >= end || load<u8>(p) != 58) return refuse('the value is not valid JSON')
-      p++
+      let isEscaped = false
+      let close = p + expectedKey(p, end)
+      if (close == p) {
+        if (p >= end || load<u8>(p) != 34) return refuse('the value is not valid JSON')
+        close = stringEnd(key, end)
+        if (close == 0) return refuse('the value is not valid JSON')
+        isEscaped = escaped
+        p = close + 1
+        if (p < end && load<u8>(p) != 58) p = skipSpace(p, end)
+        if (p >= end || load<u8>(p) != 58) return refuse('the value is not valid JSON')
+        if (p == close + 1) expectKey(key - 1, close, isEscaped)
+        p++
+      } else p = close + 2
       if (p < end && load<u8>(p) <= 32) p = skipSpace(p, end)
       const after = memberEnd(p, end, 1)
       if (after == 0) return refuse('the value is not valid JSON')

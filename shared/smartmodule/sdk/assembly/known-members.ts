@@ -28,6 +28,37 @@ export function valueEnd(i: i32): usize { return load<u32>(members + (i as usize
 @inline
 export function keyEscaped(i: i32): bool { return hasEscapedKeys && hasBackslash(keyStart(i), keyEnd(i)) }
 
+/**
+ * How the last document's keys were written, by their places: the key with its quotes and its colon (16 bytes), its length up to the closing
+ * quote, and a bit for each byte. Records of one topic have mostly the same keys, and where one is expected, its end need not be searched.
+ */
+const EXPECTED_BYTES: usize = 24
+const EXPECTED_KEYS: i32 = 64
+const expected: usize = heap.alloc((EXPECTED_KEYS as usize) * EXPECTED_BYTES)
+memory.fill(expected, 0, (EXPECTED_KEYS as usize) * EXPECTED_BYTES)
+
+/** Where the next key's closing quote is behind `p`, if the key is the expected one; else 0. Reads up to 15 bytes past `end`. */
+// @ts-ignore: decorator
+@inline
+export function expectedKey(p: usize, end: usize): usize {
+  if (memberCount >= EXPECTED_KEYS) return 0
+  const at = expected + (memberCount as usize) * EXPECTED_BYTES
+  const length = load<u32>(at, 16) as usize
+  const all = load<u32>(at, 20)
+  const same = i8x16.bitmask(i8x16.eq(v128.load(p), v128.load(at))) as u32
+  return (same & all) == all && p + length + 1 < end ? length : 0
+}
+
+/** Expects the key with its quotes [p, close], which a colon follows, in its place in the next document. */
+export function expectKey(p: usize, close: usize, isEscaped: bool): void {
+  const length = close - p
+  if (memberCount >= EXPECTED_KEYS || isEscaped || length > 14) return
+  const at = expected + (memberCount as usize) * EXPECTED_BYTES
+  v128.store(at, v128.load(p))
+  store<u32>(at, length as u32, 16)
+  store<u32>(at, (((1 as u32) << ((length as u32) + 2)) - 1), 20)
+}
+
 export function hasBackslash(p: usize, end: usize): bool {
   for (; p < end; p++) if (load<u8>(p) == 92) return true
   return false

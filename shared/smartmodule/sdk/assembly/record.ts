@@ -27,17 +27,21 @@ const LARGE_TEXT: usize = 64 << 10
 export class Writer {
   start: usize = 0
   at: usize = 0
-  private capacity: usize = 0
+  /** Up to here it may be written without growing. Behind it are 32 bytes of slack, for copies and scans that work in steps of 16. */
+  private stop: usize = 0
 
   /** Makes room for `more` bytes after `at`. */
+  // @ts-ignore: decorator
+  @inline
   room(more: usize): void {
+    if (this.at + more > this.stop) this.grow(more)
+  }
+  private grow(more: usize): void {
     const used = this.at - this.start
-    // 32 bytes of slack, for copies and scans that work in steps of 16.
-    if (used + more + 32 <= this.capacity) return
     const need = used + more
-    const capacity = need + (need < LARGE ? need : need >> 2) + 96
-    this.start = this.start == 0 ? heap.alloc(capacity) : heap.realloc(this.start, capacity)
-    this.capacity = capacity
+    const capacity = need + (need < LARGE ? need : need >> 2) + 64
+    this.start = this.start == 0 ? heap.alloc(capacity + 32) : heap.realloc(this.start, capacity + 32)
+    this.stop = this.start + capacity
     this.at = this.start + used
   }
   clear(): void { this.at = this.start }
@@ -48,6 +52,8 @@ export class Writer {
     copyFast(this.at, p, length)
     this.at += length
   }
+  // @ts-ignore: decorator
+  @inline
   byte(value: u32): void {
     this.room(1)
     store<u8>(this.at++, value as u8)

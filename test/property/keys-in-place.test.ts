@@ -1,0 +1,131 @@
+/** The SDK's JSON reader expects the keys of the document before in their places: that must not change what it reads of any document. */
+import fc from 'fast-check'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
+import { isJson } from '../harness/is-json.ts'
+import { openTestChain, type TestChain } from '../harness/chains.ts'
+
+/** Writes each member's key and value, as they stand in the document. */
+const MEMBERS = `import { Kind, Record, keyEnd, keyStart, memberCount, valueEnd, valueStart } from 'dps'
+export function map(record: Record): void {
+  if (record.kind != Kind.Object) return
+  const out = record.writer()
+  out.byte(91)
+  for (let i = 0; i < memberCount; i++) {
+    if (i > 0) out.byte(44)
+    out.byte(34)
+    out.bytes(keyStart(i), keyEnd(i) - keyStart(i))
+    out.byte(34)
+    out.byte(44)
+    out.bytes(valueStart(i), valueEnd(i) - valueStart(i))
+  }
+  out.byte(93)
+  record.commit(out)
+}`
+let chain: TestChain
+beforeAll(async () => {
+  chain = await openTestChain([{ name: 'own', config: {} }], { own: await WebAssembly.compile(await compileSmartModule(MEMBERS)) })
+})
+
+/** Keys that differ little, and are as long as what is compared at once. */
+const KEYS = [
+  'a',
+  'b',
+  'a',
+  'ab',
+  '',
+  'é',
+  '\\u0061',
+  'a\\"',
+  'twelve_bytes',
+  'twelve_bytez',
+  'fourteen_bytes',
+  'fifteen_bytes_',
+  'sixteen_bytes_xy',
+]
+const space = fc.constantFrom('', '', '', ' ', '\n ')
+const numbers = [
+  '0',
+  '-1',
+  '10',
+  '1.5',
+  '0.25',
+  '-0.5',
+  '123456789012345',
+  '1234567890123456',
+  '12345678901234.5',
+  '1.2345678901234567',
+  '1e5',
+  '1.5E-3',
+]
+const value = fc.constantFrom(
+  ...numbers,
+  'true',
+  'null',
+  '""',
+  '"x"',
+  '"a text of seventeen"',
+  `"${'long '.repeat(40)}"`,
+  '{"a":1}',
+  '[1,2.5]',
+  '{}',
+)
+const wrong = fc.constantFrom(
+  '01',
+  '1.',
+  '.5',
+  '1.e3',
+  '1..2',
+  '-',
+  '1.5.2',
+  '00.5',
+  '123456789012345.',
+  'tru',
+  '"\t"',
+  `"${'y'.repeat(70)}\n"`,
+  '"',
+  '',
+)
+const member = fc.tuple(
+  fc.constantFrom(...KEYS),
+  space,
+  space,
+  fc.oneof({ weight: 30, arbitrary: value }, { weight: 1, arbitrary: wrong }),
+  space,
+)
+const broken = fc.constantFrom(
+  '{"a"',
+  '{"a":',
+  '{"a:1}',
+  '{"a""b":1}',
+  '{"a":1,}',
+  '{"a":1 "b":2}',
+  '{"ab":1',
+  '{"twelve_bytes',
+  '{"twelve_bytes"',
+  '{"twelve_bytes":',
+)
+const document = fc.oneof(
+  {
+    weight: 9,
+    arbitrary: fc.array(member, { maxLength: 5 }).map((members) => ({
+      text: `{${members.map(([key, a, b, each, c]) => `${a}"${key}"${b}:${c}${each}`).join(',')}}`,
+      listed: `[${members.map(([key, , , each]) => `"${key}",${each}`).join(',')}]`,
+    })),
+  },
+  { weight: 1, arbitrary: broken.map((text) => ({ text, listed: '' })) },
+)
+
+describe('the members of a document', () => {
+  it('are those that it has, whatever the document before it had', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(document, { minLength: 30, maxLength: 120 }), async (documents) => {
+        const { values, failures } = await chain.run(documents.map(({ text }) => text))
+        const bad = documents.flatMap(({ text }, delta) => (isJson(text) ? [] : [delta]))
+        expect(failures.map(({ delta }) => delta)).toEqual(bad)
+        expect(values).toEqual(documents.filter(({ text }) => isJson(text)).map(({ listed }) => listed))
+      }),
+      { numRuns: 150 },
+    )
+  })
+})
