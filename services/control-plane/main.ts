@@ -88,7 +88,7 @@ async function withAdmin<T>(work: (client: Admin) => Promise<T>): Promise<T> {
     throw error
   }
 }
-const cluster = openCluster({ brokers: config.KAFKA_BROKERS, clientId: 'control-plane', connection: security.connection, now })
+const cluster = openCluster({ brokers: config.KAFKA_BROKERS, clientId: 'control-plane', connection: security.connection })
 await withRetries(log, 'waiting for Kafka', () => withAdmin((client) => ensureServiceTopics(client, names, config.REPLICATION_FACTOR)))
 
 // Commands fail at once while Redis is unreachable, so that the limiter counts in memory.

@@ -51,7 +51,7 @@ const warn = (what: string) => (error: Error) => log.warn({ reason: error.messag
 const TRANSACTION_VERSION_MIN = 2
 
 const security = openKafkaSecurity(kafkaSecurityOf(config), config.KAFKA_BROKERS)
-const cluster = openCluster({ brokers: config.KAFKA_BROKERS, clientId: processorId, connection: security.connection, now })
+const cluster = openCluster({ brokers: config.KAFKA_BROKERS, clientId: processorId, connection: security.connection })
 await withRetries(log, 'waiting for Kafka', async () => {
   const version = await cluster.finalisedFeature('transaction.version')
   if (version < TRANSACTION_VERSION_MIN) {

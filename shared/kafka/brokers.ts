@@ -5,12 +5,11 @@ import { KafkaError } from './kafka-error.ts'
 import { ignoreLateErrors } from './late-errors.ts'
 import { brokerErrorCode, isRetriable, KAFKA_ERRORS } from './wire/error-codes.ts'
 
-/** How to reach a cluster: `brokers` are `host:port` of the bootstrap brokers, `now` returns milliseconds. */
+/** How to reach a cluster: `brokers` are `host:port` of the bootstrap brokers. */
 export type ClusterOptions = {
   brokers: string[]
   clientId: string
   connection?: ConnectionOptions
-  now: () => number
   /** Returns the host to connect to in place of a broker's host (bootstrap or from metadata); throws for a forbidden one. */
   resolveHost?: (host: string) => Promise<string>
 }

@@ -78,7 +78,7 @@ try {
   const [line] = (await once(createInterface(liars.stdout), 'line')) as [string]
   const ports = new Map(JSON.parse(line) as [number, number][])
   const kafka = createKafka(launched.stack.kafkaBrokers, 'attack')
-  const cluster = openCluster({ brokers: launched.stack.kafkaBrokers, clientId: 'attack', now: () => Date.now() })
+  const cluster = openCluster({ brokers: launched.stack.kafkaBrokers, clientId: 'attack' })
   const [attacker, other] = [await openAccount(launched, 'Attacker', 'enterprise'), await openAccount(launched, 'Victim', 'enterprise')]
   const ground = await prepareGround(attacker, kafka)
   const victim = await startVictim({ call: other, kafka, cluster })

@@ -46,7 +46,7 @@ const stack = await startKafka(home, { serverFlags: true })
 const kafka = createKafka(stack.brokers, 'bench')
 const admin = kafka.admin()
 await admin.connect()
-const cluster = openCluster({ brokers: stack.brokers, clientId: 'bench', now: () => Date.now() })
+const cluster = openCluster({ brokers: stack.brokers, clientId: 'bench' })
 const say = (line: string) => process.stdout.write(`${line}\n`)
 const options = { kafka, brokers: stack.brokers, cache: cacheFolder(), partitions: PARTITIONS }
 

@@ -96,7 +96,7 @@ export async function measureProduct(say: (line: string) => void) {
     env: { LOG_LEVEL: 'warn' },
   })
   const brokers = launched.env.KAFKA_BROKERS!.split(',')
-  const cluster = openCluster({ brokers, clientId: 'bench', now: () => Date.now() })
+  const cluster = openCluster({ brokers, clientId: 'bench' })
   const kafka = createKafka(brokers, 'bench')
   const admin = kafka.admin()
   await admin.connect()

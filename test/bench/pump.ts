@@ -15,7 +15,7 @@ const [broker, input] = process.argv.slice(2) as [string, string]
 const ROUND_BYTES = 32 << 20
 const IN_FLIGHT_MAX = 8
 
-const cluster = openCluster({ brokers: [broker], clientId: 'pump', now: () => Date.now() })
+const cluster = openCluster({ brokers: [broker], clientId: 'pump' })
 const fetching = cluster.openConnections('fetch')
 const producing = cluster.openConnections('produce')
 

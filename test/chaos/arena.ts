@@ -59,7 +59,7 @@ export async function openArena(prefix: string, say: (line: string) => void): Pr
     if (!stack.kafka) throw new Error('chaos needs its own brokers: unset KAFKA_BROKERS')
     for (const [index, node] of stack.kafka.nodes.entries()) targets.set(proxyPorts[index]!, node.proxiedPort)
     await Promise.all([launched.addProcessor(), launched.addProcessor(), launched.addProcessor()])
-    const cluster = openCluster({ brokers: stack.kafkaBrokers, clientId: 'chaos', now: () => Date.now() })
+    const cluster = openCluster({ brokers: stack.kafkaBrokers, clientId: 'chaos' })
     const kafka = createKafka(stack.kafkaBrokers, 'chaos-oracle')
     const second = await launched.addControlPlane()
     const api = await openApi(launched, [launched.apiUrl, second.apiUrl])

@@ -119,7 +119,7 @@ describe('a neighbour does not wait for', () => {
     }))
     const batch = encodeBatch(records, BigInt(Date.now()), 0)
     stampProducer(batch, -1n, -1, -1)
-    const cluster = openCluster({ brokers: service().brokers, clientId: 'smallest', now: () => Date.now() })
+    const cluster = openCluster({ brokers: service().brokers, clientId: 'smallest' })
     const connections = cluster.openConnections('smallest')
     for (let partition = 0; partition < partitions; partition++)
       await eventually('the partition takes a batch', async () => {

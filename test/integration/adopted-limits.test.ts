@@ -89,7 +89,7 @@ it.each(['before', 'after'])('keeps a value of many megabytes whole as a dead le
   expect(letters.dead_letters[0]!.offset).toBe(1)
   const name = (await admin.listTopics()).find((each) => each.includes(id) && each.endsWith('dead-letters'))!
   const sizes: number[] = []
-  const cluster = openCluster({ brokers: service().brokers, clientId: 'adopted-test', now: () => Date.now() })
+  const cluster = openCluster({ brokers: service().brokers, clientId: 'adopted-test' })
   await readCommitted(cluster, name, (_partition, _offset, _key, value) => sizes.push(value.length)).finally(() => cluster.close())
   expect(sizes).toEqual([large.length])
 })

@@ -21,7 +21,7 @@ async function newTopic(partitions = 3, settings: Record<string, string> = {}, t
 }
 /** Reads every record that a consumer would get. */
 async function readTopic(topic: string, onValue: (value: Buffer) => void): Promise<void> {
-  const cluster = openCluster({ brokers: service().brokers, clientId: 'adopted-test', now: () => Date.now() })
+  const cluster = openCluster({ brokers: service().brokers, clientId: 'adopted-test' })
   await readCommitted(cluster, topic, (_partition, _offset, _key, value) => onValue(value)).finally(() => cluster.close())
 }
 const adopt = (body: Record<string, unknown>) =>
@@ -129,7 +129,7 @@ describe('a topic with JSON values', () => {
     // One batch, so that it is in the active segment: that is not cleaned before another one has begun.
     await producer.send({ topic, messages: Array.from({ length: 100 }, (_, n) => message(`k${n % 4}`, n)) })
     const db = openDatabase(service().databaseUrl, 2)
-    const cluster = openCluster({ brokers: service().brokers, clientId: 'index-test', now: () => Date.now() })
+    const cluster = openCluster({ brokers: service().brokers, clientId: 'index-test' })
     const connections = cluster.openConnections('index-test')
     const counted = async (laterMs: number) => {
       const index = createRecordIndex(db, cluster, connections, () => Date.now() + laterMs)

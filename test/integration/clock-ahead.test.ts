@@ -13,7 +13,7 @@ let cluster: Cluster
 beforeAll(async () => {
   admin = createKafka(service().brokers, 'clock-ahead').admin()
   await admin.connect()
-  cluster = openCluster({ brokers: service().brokers, clientId: 'clock-ahead', now: () => Date.now() })
+  cluster = openCluster({ brokers: service().brokers, clientId: 'clock-ahead' })
 })
 afterAll(async () => {
   await admin.disconnect()

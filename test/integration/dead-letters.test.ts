@@ -33,7 +33,7 @@ async function lettersOnTopic(id: string): Promise<number> {
   await admin.connect()
   const topic = (await admin.listTopics()).find((name) => name.endsWith(`${id}.dead-letters`))!
   await admin.disconnect()
-  const cluster = openCluster({ brokers: service().brokers, clientId: 'letters', now: () => Date.now() })
+  const cluster = openCluster({ brokers: service().brokers, clientId: 'letters' })
   let letters = 0
   await readCommitted(cluster, topic, () => letters++).finally(() => cluster.close())
   return letters

@@ -14,7 +14,7 @@ let clock = Date.now()
 const opened: Declined[] = []
 const topic = unique('declined')
 beforeAll(async () => {
-  cluster = openCluster({ brokers: service().brokers, clientId: topic, now: () => Date.now() })
+  cluster = openCluster({ brokers: service().brokers, clientId: topic })
   const admin = createKafka(service().brokers, topic).admin()
   await admin.connect()
   await ensureTopics(admin, [{ topic, partitions: 1, replicationFactor: 1, config: { 'cleanup.policy': 'compact' } }])

@@ -292,7 +292,7 @@ describe('the positions of a stopped pipeline', () => {
     await waitForTotal(client, to.id, 10)
     await client.call('POST', `/v1/pipelines/${id}/stop`)
     await waitForStatus(client, id, 'stopped')
-    const cluster = openCluster({ brokers: service().brokers, clientId: 'test', now: () => Date.now() })
+    const cluster = openCluster({ brokers: service().brokers, clientId: 'test' })
     const groupId = `${service().env.DPS_PREFIX}.${id}`
     const committed = () => cluster.committedOffsets(groupId, from.topic, [0])
     const before = await committed()

@@ -12,7 +12,7 @@ let client: Client
 let cluster: Cluster
 beforeAll(async () => {
   client = await loggedIn(service().accounts.other)
-  cluster = openCluster({ brokers: service().brokers, clientId: 'failed-chain', now: () => Date.now() })
+  cluster = openCluster({ brokers: service().brokers, clientId: 'failed-chain' })
 })
 afterAll(() => cluster.close())
 

@@ -15,7 +15,7 @@ let kafka: kafkajs.Kafka
 let producer: kafkajs.Producer
 let cluster: Cluster
 beforeAll(async () => {
-  cluster = openCluster({ brokers: service().brokers, clientId: 'fleet-test', now: () => Date.now() })
+  cluster = openCluster({ brokers: service().brokers, clientId: 'fleet-test' })
   client = await loggedIn(service().accounts.other)
   kafka = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING })
   producer = kafka.producer({ createPartitioner: kafkajs.Partitioners.DefaultPartitioner })

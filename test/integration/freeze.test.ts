@@ -31,7 +31,7 @@ const children: Child[] = []
 beforeAll(async () => {
   client = await loggedIn(service().accounts.other)
   kafka = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING })
-  cluster = openCluster({ brokers: service().brokers, clientId: 'freeze', now: () => Date.now() })
+  cluster = openCluster({ brokers: service().brokers, clientId: 'freeze' })
   reaper = openReaper()
   armedBy = join(service().logFolder, unique('armed'))
 })

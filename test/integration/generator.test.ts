@@ -57,7 +57,7 @@ describe('an intake topic', () => {
     })
     const names = serviceNames(service().env.DPS_PREFIX!)
     const [groupId, topic] = [names.pipelineGroup(id), names.intakeTopic(service().accounts.other.account_id, id)]
-    const cluster = openCluster({ brokers: service().brokers, clientId: 'trim', now: () => Date.now() })
+    const cluster = openCluster({ brokers: service().brokers, clientId: 'trim' })
     const admin = createKafka(service().brokers, 'trim').admin()
     await admin.connect()
     const withAdmin = async <T>(work: (client: typeof admin) => Promise<T>) => work(admin)

@@ -26,7 +26,7 @@ type Content = Pick<KafkaRecord, 'key' | 'value'>
 
 /** Writes batches to the topic's only partition, as they are written with zstd. */
 async function writeBatches(topic: string, batches: readonly Content[][]): Promise<void> {
-  const cluster = openCluster({ brokers: service().brokers, clientId: 'inflated', now: () => Date.now() })
+  const cluster = openCluster({ brokers: service().brokers, clientId: 'inflated' })
   const connections = cluster.openConnections('inflated')
   const layout = (await cluster.describeTopic(topic))!
   for (const contents of batches) {
@@ -76,7 +76,7 @@ describe('batches that inflate to megabytes', () => {
     const text = 'x'.repeat(8 * MIB)
     const stream = await streamOf((schemaId, n) => ({ key: null, value: Buffer.from(frame(schemaId, JSON.stringify({ n, text }))) }))
     const db = openDatabase(service().env.DATABASE_URL!, 2)
-    const cluster = openCluster({ brokers: service().brokers, clientId: 'pages', now: () => Date.now() })
+    const cluster = openCluster({ brokers: service().brokers, clientId: 'pages' })
     const data = createStreamData(db, cluster, () => Date.now())
     const row = (await db<StreamRow>('streams').where({ id: stream.id }).first())!
     const pacer = createPacer({ waitMs: 600_000 })
@@ -131,7 +131,7 @@ describe('batches that inflate to megabytes', () => {
     const topic = definition.dead_letter_topic as string
     const small = Array.from({ length: 2500 }, (_, n) => ({ key: null, value: Buffer.from(String(n)) }))
     await writeBatches(topic, [...Array.from({ length: 30 }, () => [large]), small])
-    const cluster = openCluster({ brokers: service().brokers, clientId: 'letters', now: () => Date.now() })
+    const cluster = openCluster({ brokers: service().brokers, clientId: 'letters' })
     const letters = createDeadLetterProjection(db, cluster, () => {})
     const { mib } = await costOf(() => letters.catchUp({ id, definition: { dead_letter_topic: topic } }, 600_000))
     expect(mib).toBeLessThan(80)

@@ -80,7 +80,7 @@ describe('a publisher that stalls between reading and sending', () => {
     await eventually('the newer value is sent too', async () => (await db('outbox')).length === 0)
     gate.resolve()
     await sleep(3000)
-    const cluster = openCluster({ brokers: service().brokers, clientId: 'late-writes', now: () => Date.now() })
+    const cluster = openCluster({ brokers: service().brokers, clientId: 'late-writes' })
     const values: string[] = []
     const following = followTopic({
       cluster,

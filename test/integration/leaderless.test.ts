@@ -37,7 +37,7 @@ it.each([
   const [source, sink, dead] = ['source', 'sink', 'dead'].map((topic) => `${prefix}-${topic}`) as [string, string, string]
   const { brokers } = kafka
   const client = createKafka(brokers, 'leaderless')
-  const cluster = openCluster({ brokers, clientId: 'leaderless', now: () => Date.now() })
+  const cluster = openCluster({ brokers, clientId: 'leaderless' })
   const admin = client.admin()
   const producer = client.producer()
   await Promise.all([admin.connect(), producer.connect()])

@@ -167,7 +167,7 @@ describe('a source topic that was deleted and created again', () => {
     await waitForTotal(client, to.id, 50)
     await stop(id)
     const { group_id } = (await client.call<{ group_id: string }>('GET', `/v1/pipelines/${id}/offsets`)).body
-    const cluster = openCluster({ brokers: service().brokers, clientId: 'offsets-test', now: () => Date.now() })
+    const cluster = openCluster({ brokers: service().brokers, clientId: 'offsets-test' })
     try {
       const before = await cluster.committedOffsets(group_id, from.topic, [0])
       expect(before.get(0)?.offset).toBe(50n)

@@ -118,7 +118,7 @@ export function filter(record: Record): bool { return true }
     )
     await waitForTotal(client, sink.id, COUNT)
     // Not kafkajs, which may show aborted records where two tasks' transactions abort (test/chaos/reader.ts).
-    const cluster = openCluster({ brokers: service().brokers, clientId: 'witness', now: () => Date.now() })
+    const cluster = openCluster({ brokers: service().brokers, clientId: 'witness' })
     const read: { n: number; key: string; text: unknown }[] = []
     await readCommitted(cluster, sink.topic, (_partition, _offset, key, value) => {
       const { n, text } = JSON.parse(value.toString('utf8', 5)) as { n: number; text: unknown }

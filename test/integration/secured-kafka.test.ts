@@ -98,7 +98,7 @@ describe('a secured cluster', () => {
     const security = openKafkaSecurity(settings, brokers)
     const prefix = name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')
     const client = createKafka(brokers, 'secured', security.kafkajs)
-    const cluster = openCluster({ brokers, clientId: 'secured', connection: security.connection, now: () => Date.now() })
+    const cluster = openCluster({ brokers, clientId: 'secured', connection: security.connection })
     const processor = await startBenchProcessor({
       kafka: client,
       brokers,
@@ -139,7 +139,6 @@ describe('a secured cluster', () => {
       brokers: [`127.0.0.1:${ports.get('PLAINSASL')}`],
       clientId: 'x',
       connection: wrong.connection,
-      now: () => Date.now(),
     })
     await expect(refused.describeTopic('any')).rejects.toThrow()
     await refused.close()
@@ -148,7 +147,6 @@ describe('a secured cluster', () => {
       brokers: [`127.0.0.1:${ports.get('TLS')}`],
       clientId: 'x',
       connection: blind.connection,
-      now: () => Date.now(),
     })
     await expect(unknown.describeTopic('any')).rejects.toThrow()
     await unknown.close()

@@ -213,7 +213,7 @@ describe('stream records', () => {
   it('are searched for a key for a while, and the answer says where that was not enough', async () => {
     const stream = await createStream(client, { user: 'string' }, { key: 'user' })
     await write(client, stream.id, [{ user: 'a' }, { user: 'b' }])
-    const cluster = openCluster({ brokers: service().brokers, clientId: 'search', now: () => Date.now() })
+    const cluster = openCluster({ brokers: service().brokers, clientId: 'search' })
     const reader = openSourceReader(cluster)
     const layout = (await cluster.describeTopic(stream.topic))!
     const search = (start: bigint | undefined, isSpent: boolean) =>

@@ -224,7 +224,7 @@ describe('reports and ledger entries', () => {
     await client.call('DELETE', `/v1/pipelines/${gone}`)
     await eventually('the pipeline is gone', async () => (await findAnyPipeline(db, gone)) === undefined)
     const names = serviceNames(service().env.DPS_PREFIX!)
-    const cluster = openCluster({ brokers: service().brokers, clientId: 'upkeep', now: Date.now })
+    const cluster = openCluster({ brokers: service().brokers, clientId: 'upkeep' })
     /** How many keys of the pipeline the topic holds a value of. */
     async function keysOf(topic: string, id: string): Promise<number> {
       const keys = new Set<string>()

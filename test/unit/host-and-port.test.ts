@@ -21,7 +21,7 @@ describe('host:port', () => {
     await once(server, 'listening')
     const met = once(server, 'connection')
     const { port } = server.address() as AddressInfo
-    const brokers = openBrokers({ brokers: [`[::1]:${port}`], clientId: 'test', now: Date.now })
+    const brokers = openBrokers({ brokers: [`[::1]:${port}`], clientId: 'test' })
     await Promise.allSettled([brokers.anyBroker(), met])
     await brokers.close().catch(() => {})
     server.close()

@@ -45,7 +45,6 @@ describe('a call to a broker', () => {
       brokers: [`127.0.0.1:${port}`],
       clientId: 'test',
       connection: { sasl: { mechanism: 'PLAIN', username: 'a', password: 'b' }, requestTimeout: 1000, connectTimeout: 1000 } as never,
-      now: () => Date.now(),
     })
     await expect(cluster.describeTopic('t')).rejects.toThrow()
     await new Promise((resolve) => setTimeout(resolve, 300))

@@ -93,7 +93,7 @@ async function start(settings: Settings): Promise<void> {
   const log = createLogger('runner', settings.logLevel)
   const names = serviceNames(settings.prefix)
   const security = openKafkaSecurity(settings.security, settings.brokers)
-  const cluster = openCluster({ brokers: settings.brokers, clientId: processorId, connection: security.connection, now })
+  const cluster = openCluster({ brokers: settings.brokers, clientId: processorId, connection: security.connection })
   /** Buffers of fetched bytes: transferred to a lane with a round, returned once the lane has run them. */
   const inputs = createBufferPool(settings.fetchBudgetBytes)
   const phases = await openPhases(settings.faults)

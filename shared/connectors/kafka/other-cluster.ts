@@ -19,7 +19,6 @@ export function openOtherCluster({ brokers, tls, sasl }: Place, context: Connect
   return openCluster({
     brokers,
     clientId: `dps-${context.runId}`,
-    now: context.now,
     connection: {
       ...(tls ? { tls: { ca: tls.ca, ...(guard ? { lookup: guard.lookup } : {}) }, tlsServerName: hasNames } : {}),
       ...(sasl ? { sasl: { mechanism: sasl.mechanism, username: sasl.username, password: context.secret(sasl.password) } } : {}),
