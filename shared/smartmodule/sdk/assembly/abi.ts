@@ -21,7 +21,7 @@ let initText: usize = 0
 let outCount: i32 = 0
 /** Bytes of records seen since the last collection; garbage grows in proportion to them. */
 let seenBytes: i32 = 0
-/** A collection costs as much as some twenty records, so it is rare; but not where little memory is left. */
+/** A collection takes as long as a hundred records, so it is rare, except where little memory is left. */
 const COLLECT_BYTES: i32 = 2 << 20
 const COLLECT_SOON_BYTES: i32 = 512 << 10
 const LARGE_PAGES: i32 = 512

@@ -19,7 +19,7 @@ let escaped: bool = false
 export function skipSpace(p: usize, end: usize): usize {
   while (p < end) {
     const c = load<u8>(p)
-    if (c != 32 && c != 10 && c != 13 && c != 9) break
+    if (c > 32 || (c != 32 && c != 10 && c != 13 && c != 9)) break
     p++
   }
   return p
