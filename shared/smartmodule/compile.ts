@@ -80,6 +80,7 @@ const SDK_FILES = [
   'telemetry',
   'text',
   'time',
+  'varints',
 ] as const
 
 /**

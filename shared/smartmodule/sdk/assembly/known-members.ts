@@ -29,8 +29,8 @@ export function valueEnd(i: i32): usize { return load<u32>(members + (i as usize
 export function keyEscaped(i: i32): bool { return hasEscapedKeys && hasBackslash(keyStart(i), keyEnd(i)) }
 
 /**
- * How the last document's keys were written, by their places: the key with its quotes and its colon (16 bytes), its length up to the closing
- * quote, and a bit for each byte. Records of one topic have mostly the same keys, and where one is expected, its end need not be searched.
+ * How the last document's keys were written, by their places: the key with its quotes and its colon (16 bytes), its length up to the
+ * closing quote, and a bit for each byte. Records of one topic have mostly the same keys; the end of an expected one need not be searched.
  */
 const EXPECTED_BYTES: usize = 24
 const EXPECTED_KEYS: i32 = 64
