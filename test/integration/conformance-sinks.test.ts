@@ -2,256 +2,29 @@
  * One suite for every sink, against the real system: Postgres, an S3-compatible server, a web service that misbehaves on purpose, a
  * second Kafka, Redis. `isExact` is what a sink's page promises.
  */
-import { createServer, type Server } from 'node:http'
-import { once } from 'node:events'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { gunzipSync } from 'node:zlib'
-import { DuckDBInstance } from '@duckdb/node-api'
-import registryPackage from '@kafkajs/confluent-schema-registry'
-import { Redis } from 'ioredis'
-import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findConnector } from '../../shared/connectors/catalogue.ts'
 import type { ConnectorContext } from '../../shared/connectors/connector.ts'
 import type { OpenSink } from '../../shared/connectors/sink.ts'
-import { eventually, service, unique } from '../harness/client.ts'
-import {
-  contextFor,
-  createTopic,
-  deliveryOf,
-  openSecondKafka,
-  openSilence,
-  PLANTED,
-  rowsOf,
-  valuesFrom,
-  writeRange,
-} from '../harness/conformance.ts'
-import { openS3, openWarehouse } from '../harness/connectors.ts'
+import { contextFor, createTopic, deliveryOf, openSilence, PLANTED, rowsOf, valuesFrom, writeRange } from '../harness/conformance.ts'
 import { limitFromNow } from '../harness/machine-speed.ts'
+import { numbersIn, openSinkSystems, readRecords, readTopic, second, SINKS, web } from '../harness/sink-cases.ts'
 
-let warehouse: pg.Client
-let s3: ReturnType<typeof openS3>
-let second: Awaited<ReturnType<typeof openSecondKafka>>
-let redis: Redis
-let web: { url: string; port: number; bodies: { body: string; key: string }[]; answer: (body: string) => number; server: Server }
+let close: () => Promise<void>
 beforeAll(async () => {
-  warehouse = await openWarehouse()
-  s3 = openS3()
-  redis = new Redis(service().redisUrl)
-  // The suite's secret is this user's password.
-  await redis.acl('SETUSER', 'conform', 'on', `>${PLANTED}`, '~*', '+@all')
-  second = await openSecondKafka()
-  const server = createServer((request, response) => {
-    const parts: Buffer[] = []
-    request.on('data', (part: Buffer) => parts.push(part))
-    request.on('end', () => {
-      const body = Buffer.concat(parts).toString('utf8')
-      const status = web.answer(body)
-      if (status < 300) web.bodies.push({ body, key: String(request.headers['idempotency-key']) })
-      response.writeHead(status).end()
-    })
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  web = { url: `http://127.0.0.1:${port}/`, port, bodies: [], answer: () => 200, server }
+  close = await openSinkSystems()
 })
-afterAll(async () => {
-  web.server.close()
-  await second.close()
-  s3.close()
-  redis.disconnect()
-  await warehouse.end()
-})
+afterAll(() => close())
 
-const { SchemaRegistry, SchemaType } = registryPackage
-const NUMBERS = '{"type":"record","name":"Numbers","fields":[{"name":"n","type":"long"}]}'
-const name = (kind: string) => unique(kind).replaceAll('-', '_').toLowerCase()
 const openSink = async (id: string, config: unknown, context: ConnectorContext): Promise<OpenSink> =>
   (await findConnector(id)!.sink!.open!())(config, context)
-type SinkCase = {
-  id: string
-  what: string
-  /** A repeated range is not written again. */
-  isExact: boolean
-  /** A repeated range is written again under the same keys, by which the other system knows it. */
-  hasStableKeys?: boolean
-  config(): Promise<Record<string, unknown>>
-  /** The numbers that the other system holds. */
-  readBack(config: Record<string, unknown>): Promise<number[]>
-  /** A value that the other system refuses, while it takes the others. */
-  poison?: { value: string; before?: () => void }
-  /** The same config, but the other system is reached through this port. */
-  behind?: (
-    config: Record<string, unknown>,
-    port: number,
-  ) => { config: Record<string, unknown>; context: Partial<ConnectorContext>; targetPort: number }
-}
-
-const portOf = (url: string): number => Number(new URL(url).port)
-const numbersIn = (text: string): number[] => [...text.matchAll(/"n":(\d+)/g)].map(([, n]) => Number(n))
-const bucketBehind = (config: Record<string, unknown>, port: number) => {
-  const { access_key, secret_key } = service().bucket
-  const bucket = { endpoint: `http://127.0.0.1:${port}`, region: 'us-east-1', access_key, secret_key }
-  return { config, context: { defaults: { ...contextFor().defaults, bucket } }, targetPort: portOf(service().bucket.endpoint) }
-}
-const objects = async (config: Record<string, unknown>): Promise<Uint8Array[]> =>
-  Promise.all((await s3.keys(String(config.prefix))).sort().map((key) => s3.get(key)))
-const place = () => ({ bucket: service().bucket.name, prefix: `${unique('conform')}/` })
-
-const SINKS: SinkCase[] = [
-  {
-    id: 'conn_table',
-    what: 'table (insert)',
-    isExact: true,
-    config: async () => {
-      const table = name('conform')
-      await warehouse.query(`CREATE TABLE ${table} (n int CHECK (n <> 13000), place bigserial)`)
-      return { table, batch_size: 7 }
-    },
-    readBack: async ({ table }) => (await warehouse.query(`SELECT n FROM ${String(table)} ORDER BY place`)).rows.map(({ n }) => n),
-    poison: { value: '{"n":13000}' },
-    behind: (config, port) => {
-      const url = new URL(service().warehouseUrl)
-      const targetPort = Number(url.port)
-      url.port = String(port)
-      return { config, context: { defaults: { ...contextFor().defaults, warehouse_url: url.toString() } }, targetPort }
-    },
-  },
-  {
-    id: 'conn_table',
-    what: 'table (upsert)',
-    isExact: true,
-    config: async () => {
-      const table = name('conform')
-      await warehouse.query(`CREATE TABLE ${table} (n int PRIMARY KEY CHECK (n <> 13000), place bigserial)`)
-      return { table, mode: 'upsert', key: ['n'], batch_size: 7 }
-    },
-    readBack: async ({ table }) => (await warehouse.query(`SELECT n FROM ${String(table)} ORDER BY place`)).rows.map(({ n }) => n),
-    poison: { value: '{"n":13000}' },
-  },
-  {
-    id: 'conn_storage_bucket',
-    what: 'storage-bucket (ndjson, gzip)',
-    isExact: true,
-    config: async () => ({ ...place(), compression: 'gzip' }),
-    readBack: async (config) => (await objects(config)).flatMap((object) => numbersIn(gunzipSync(object).toString('utf8'))),
-    behind: bucketBehind,
-  },
-  {
-    id: 'conn_storage_bucket',
-    what: 'storage-bucket (csv)',
-    isExact: true,
-    config: async () => ({ ...place(), format: 'csv', columns: ['n'] }),
-    readBack: async (config) =>
-      (await objects(config)).flatMap((object) => Buffer.from(object).toString('utf8').trim().split('\r\n').slice(1).map(Number)),
-  },
-  {
-    id: 'conn_storage_bucket',
-    what: 'storage-bucket (parquet)',
-    isExact: true,
-    config: async () => ({ ...place(), format: 'parquet' }),
-    readBack: async (config) => {
-      const files = await objects(config)
-      if (files.length === 0) return []
-      const paths = files.map((_, index) => join(second.folder, `${index}.parquet`))
-      await Promise.all(files.map((file, index) => writeFile(paths[index]!, file)))
-      const duck = await (await DuckDBInstance.create(':memory:')).connect()
-      const rows = await duck.runAndReadAll(`SELECT n::int AS n FROM read_parquet([${paths.map((path) => `'${path}'`).join(',')}])`)
-      return rows.getRowObjects().map((row) => Number(row.n))
-    },
-    poison: { value: '{"n":"no number"}' },
-  },
-  {
-    id: 'conn_http',
-    what: 'http',
-    isExact: false,
-    hasStableKeys: true,
-    config: async () => ({ url: web.url, batch_size: 9, timeout_ms: 30_000 }),
-    readBack: async () => {
-      const once_ = new Map(web.bodies.splice(0).map(({ key, body }) => [key, body]))
-      return [...once_.values()].flatMap(numbersIn)
-    },
-    poison: { value: '{"n":13000}', before: () => (web.answer = (body) => (body.includes('13000') ? 422 : 200)) },
-    behind: (config, port) => ({ config: { ...config, url: `http://127.0.0.1:${port}/` }, context: {}, targetPort: web.port }),
-  },
-  {
-    id: 'conn_kafka',
-    what: 'kafka',
-    isExact: false,
-    config: async () => {
-      const topic = await createTopic(second.kafka, 1)
-      return { brokers: second.brokers, topic }
-    },
-    readBack: async ({ topic }) => (await readTopic(String(topic))).flatMap((value) => numbersIn(value.toString('utf8'))),
-  },
-  {
-    id: 'conn_kafka',
-    what: 'kafka with a registry',
-    isExact: false,
-    config: async () => {
-      const topic = await createTopic(second.kafka, 1)
-      const registry = new SchemaRegistry({ host: service().registryUrl })
-      const { id } = await registry.register({ type: SchemaType.AVRO, schema: NUMBERS }, { subject: `${topic}-value` })
-      return { brokers: second.brokers, topic, schema_id: id, registry: { url: service().registryUrl } }
-    },
-    // Read by the registry's own client.
-    readBack: async ({ topic }) => {
-      const registry = new SchemaRegistry({ host: service().registryUrl })
-      const values = await readTopic(String(topic))
-      return Promise.all(values.map(async (value) => ((await registry.decode(value)) as { n: number }).n))
-    },
-    poison: { value: '{"n":"no number"}' },
-  },
-  {
-    id: 'conn_redis',
-    what: 'redis',
-    isExact: true,
-    config: async () => ({
-      url: service().redisUrl,
-      username: 'conform',
-      password: { $secret: 'redis_password' },
-      stream: unique('conform'),
-      field: 'record',
-    }),
-    readBack: async ({ stream }) =>
-      (await redis.xrange(String(stream), '-', '+')).flatMap(([, [field, value]]) => (field === 'record' ? numbersIn(value!) : [])),
-    behind: (config, port) => ({
-      config: { ...config, url: `redis://127.0.0.1:${port}` },
-      context: {},
-      targetPort: portOf(service().redisUrl),
-    }),
-  },
-]
-
-/** Reads a topic of the second cluster, of one partition, to its end. */
-async function readRecords(topic: string): Promise<{ value: Buffer; timestamp: number }[]> {
-  const admin = second.kafka.admin()
-  await admin.connect()
-  const [end] = await admin.fetchTopicOffsets(topic)
-  await admin.disconnect()
-  const consumer = second.kafka.consumer({ groupId: unique('reader') })
-  await consumer.connect()
-  await consumer.subscribe({ topics: [topic], fromBeginning: true })
-  const found: { value: Buffer; timestamp: number }[] = []
-  await consumer.run({
-    eachMessage: async ({ message: { value, timestamp } }) => void found.push({ value: value!, timestamp: Number(timestamp) }),
-  })
-  await eventually('the topic is read to its end', async () => found.length >= Number(end!.high))
-  await consumer.disconnect()
-  return found
-}
-
-const readTopic = async (topic: string): Promise<Buffer[]> => (await readRecords(topic)).map(({ value }) => value)
-
 const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => from + index)
 
-describe.each(SINKS)('$what as a sink', ({ id, isExact, hasStableKeys, config: configOf, readBack, poison, behind }) => {
+describe.each(SINKS)('$what as a sink', ({ id, isExact, hasStableKeys, config: configOf, context: own, readBack, poison, behind }) => {
   async function opened(change: Partial<ConnectorContext> = {}) {
     web.answer = () => 200
     const config = await configOf()
-    const context = contextFor(change)
+    const context = contextFor({ ...own, ...change })
     const sink = await openSink(id, config, context)
     await sink.position?.(deliveryOf(context, 0, 0), { nextOffset: 0n, note: 'start' })
     return { config, context, sink }
