@@ -1,6 +1,6 @@
 /**
- * Every operation that requires a token, in the order of the docs; those without one are in `app.ts`. A new operation is a line here.
- * `operate/` has what a running pipeline shows; what changes it is in `pipelines/`.
+ * Every operation that requires a token, in the order of the docs; those without one are in `app.ts`. A new operation is an import and an
+ * entry here. `operate/` has what a running pipeline shows; what changes it is in `pipelines/`.
  */
 import {
   createMemberLinkOperation,

@@ -6,7 +6,7 @@ import { notFound, ServiceError } from '../service-error.ts'
 import { findJob, isJobOver, listJobs, type ListedJob } from '../store/jobs.ts'
 import { cancelJob } from '../jobs/jobs.ts'
 import { replay } from '../jobs/replay.ts'
-import { getPipeline } from './get-pipeline.ts'
+import { getPipeline } from './own-pipeline.ts'
 import { listReply } from './list-reply.ts'
 import { operation } from './operation.ts'
 

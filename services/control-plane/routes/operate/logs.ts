@@ -6,7 +6,7 @@ import { LOG_LEVELS } from '../../../../shared/model/telemetry.ts'
 import type { Line, LogBook } from '../../logs/log-book.ts'
 import { isPipelineKept } from '../../store/pipelines.ts'
 import { withDeadline } from '../../with-deadline.ts'
-import { getPipeline } from '../get-pipeline.ts'
+import { getPipeline } from '../own-pipeline.ts'
 import { operation } from '../operation.ts'
 
 type Query = z.output<typeof LogsQuery>

@@ -14,7 +14,7 @@ import { parseCommitMetadata, type CommitMetadata } from '../../../../shared/mod
 import { listLedger, listObserved } from '../../store/observed.ts'
 import { listRevisions, type PipelineRow } from '../../store/pipelines.ts'
 import type { Deps } from '../../deps.ts'
-import { getPipeline } from '../get-pipeline.ts'
+import { getPipeline } from '../own-pipeline.ts'
 import { operation } from '../operation.ts'
 
 export async function readOffsets({ cluster }: Pick<Deps, 'cluster'>, { definition }: PipelineRow) {

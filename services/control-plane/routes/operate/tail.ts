@@ -3,7 +3,7 @@ import { tailPipelineContract } from '../../../../shared/api/tail.ts'
 import { findPipeline } from '../../store/pipelines.ts'
 import { filterStep, placeInPipeline } from '../../tail/places.ts'
 import { tail } from '../../tail/tail.ts'
-import { getPipeline } from '../get-pipeline.ts'
+import { getPipeline } from '../own-pipeline.ts'
 import { operation } from '../operation.ts'
 
 export const tailPipeline = operation(tailPipelineContract, async (deps, caller, { params, query }) => {

@@ -11,7 +11,7 @@ import { endedAfter, traceAsHandled } from '../../trace/as-handled.ts'
 import { canaryStepOf, notRun, traceThrough, type SourceRecord } from '../../trace/trace.ts'
 import type { Deps } from '../../deps.ts'
 import { handledBy } from '../../reconciler/roll-back-canary.ts'
-import { getPipeline } from '../get-pipeline.ts'
+import { getPipeline } from '../own-pipeline.ts'
 import { operation } from '../operation.ts'
 import { examineSteps } from '../../definitions/resolve-steps.ts'
 

@@ -7,7 +7,7 @@ import { invalidRequest, ServiceError } from '../../service-error.ts'
 import { deleteCanary, setCanary } from '../../store/canaries.ts'
 import { type PipelineRow } from '../../store/pipelines.ts'
 import { canaryOf, hasCanary, publishCanary } from '../../definitions/canary-of.ts'
-import { getPipeline, lockForRevision } from '../get-pipeline.ts'
+import { getPipeline, lockForRevision } from '../own-pipeline.ts'
 
 /** Starts a canary, or ends it with `null`. Throws 400 naming what is wrong with it. */
 export async function changeCanary(

@@ -6,7 +6,7 @@ import type { Queryable } from '../../store/database.ts'
 import { addUses, replaceUses, type PipelineRow } from '../../store/pipelines.ts'
 import { checkEndpoint, type CheckDeps } from '../../definitions/check-endpoint.ts'
 import type { Caller } from '../../deps.ts'
-import { getPipeline } from '../get-pipeline.ts'
+import { getPipeline } from '../own-pipeline.ts'
 import {
   connectorIdOf,
   lockStreamsOf,

@@ -28,7 +28,7 @@ import { isDrained, mayHaveRun, takeDownPipeline } from '../../reconciler/pipeli
 import { pipelineEtag } from '../etags.ts'
 import { listReply } from '../list-reply.ts'
 import { cancelJob } from '../../jobs/jobs.ts'
-import { getPipeline, lockOwnPipeline } from '../get-pipeline.ts'
+import { getPipeline, lockOwnPipeline } from '../own-pipeline.ts'
 import { readOffsets } from '../operate/operate.ts'
 import { operation } from '../operation.ts'
 import { withDeadline } from '../../with-deadline.ts'

@@ -10,7 +10,7 @@ import { type PipelineRow } from '../../store/pipelines.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { resolvePlace } from '../../definitions/stream-places.ts'
 import { publishRevision } from '../../publisher/enqueue.ts'
-import { getPipeline, lockOwnPipeline } from '../get-pipeline.ts'
+import { getPipeline, lockOwnPipeline } from '../own-pipeline.ts'
 import { operation } from '../operation.ts'
 
 /** Not `failed`: such a pipeline is still desired to run, and a restarted processor would start it at the old position. */

@@ -3,7 +3,7 @@ import { getStreamDataContract, writeStreamDataContract } from '../../../../shar
 import { invalidRequest } from '../../service-error.ts'
 import { withDeadline } from '../../with-deadline.ts'
 import { operation } from '../operation.ts'
-import { activeStream } from './get-stream.ts'
+import { activeStream } from './active-stream.ts'
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
 

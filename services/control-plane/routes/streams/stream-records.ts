@@ -15,7 +15,7 @@ import { recordsOf, type CursorEdge } from '../../trace/stream-records.ts'
 import { showPlaced, type SourceRecord } from '../../trace/trace.ts'
 import { withDeadline } from '../../with-deadline.ts'
 import { operation } from '../operation.ts'
-import { activeStream } from './get-stream.ts'
+import { activeStream } from './active-stream.ts'
 import { JSON_TYPE } from './stream-data.ts'
 
 const COMMA = Buffer.from(',')

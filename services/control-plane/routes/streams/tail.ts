@@ -4,7 +4,7 @@ import { findStream } from '../../store/streams.ts'
 import { filterStep, placeOfStream } from '../../tail/places.ts'
 import { tail } from '../../tail/tail.ts'
 import { operation } from '../operation.ts'
-import { activeStream } from './get-stream.ts'
+import { activeStream } from './active-stream.ts'
 
 export const tailStream = operation(tailStreamContract, async (deps, caller, { params, query }) => {
   const { id } = await activeStream(deps.db, caller.accountId, params.id)
