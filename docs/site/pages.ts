@@ -16,6 +16,7 @@ const GROUPS: readonly [group: string, sources: readonly string[]][] = [
   [
     'Operate',
     [
+      'docs/operating/starting.md',
       'docs/operating/pipelines.md',
       'docs/operating/connectors.md',
       'docs/operating/accounts.md',

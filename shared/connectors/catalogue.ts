@@ -1,4 +1,4 @@
-/** Every connector the service knows. To add one, create a folder beside this file and add a line here. */
+/** Every connector the service knows. To add one, create a folder beside this file, and add an import and an entry here. */
 import { blackholeConnector } from './blackhole/connector.ts'
 import type { Connector } from './connector.ts'
 import { generatorConnector } from './generator/connector.ts'

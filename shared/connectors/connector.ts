@@ -1,6 +1,6 @@
 /**
  * What every connector's `connector.ts` exports: its name, its texts, the config schema of each direction, and how to open it. No driver is
- * imported before `open`. To add a connector, create a folder beside this file and add a line in `catalogue.ts`.
+ * imported before `open`. To add a connector, create a folder beside this file, and add it to `catalogue.ts`.
  */
 import { AddressRules } from './address-guard.ts'
 import { z } from 'zod'

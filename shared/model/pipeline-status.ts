@@ -2,7 +2,7 @@
  * The pipeline's status that the API shows, derived from the desired status and the tasks' reports. Pure data and pure functions.
  *
  *   creating ─▶ created ─start▶ starting ─▶ running ─pause▶ pausing ─▶ paused ─resume▶ starting
- *   running, paused ─stop▶ stopping ─▶ stopped ─start▶ starting      any task failed ─▶ failed ─start▶ starting
+ *   running, paused ─stop▶ stopping ─▶ stopped ─start▶ starting      a task failed while it ought to run ─▶ failed ─start▶ starting
  *   any but creating ─delete▶ deleting
  *   running ─ too many records fail ─▶ paused      running, paused, failed, stopped ─restart▶ starting
  *   failed ─ all tasks run again ─▶ running

@@ -1,4 +1,4 @@
-/** A member whose name has dots, as dps/flatten makes them, is found by all built-ins that take dotted paths, before the path itself. */
+/** A member whose name has dots, as dps/flatten makes them, is found by built-ins that take dotted paths, before the path itself. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { fieldsAfter } from '../../services/control-plane/definitions/fields-behind.ts'
