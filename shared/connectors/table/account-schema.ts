@@ -1,14 +1,13 @@
 /** Makes an account's role and schema in the operator's warehouse. Idempotent; sets the password each time. */
 import pg from 'pg'
 import { warehousePasswordOf, warehouseRoleOf } from '../account-defaults.ts'
+import { isMadeMeanwhile } from './made-meanwhile.ts'
 
 /** Connections that all of an account's tasks may have together; Postgres' own default for all together is 100. */
 const CONNECTIONS_MAX = 32
 const TIMEOUT_MS = 5000
 /** Two control planes may do this at once. A lock would be one that accounts' sessions can hold too, so the later one tries again. */
 const TRIES_MAX = 5
-/** SQLSTATEs of what the other one has made or changed meanwhile: duplicate_object, unique_violation, "tuple concurrently updated". */
-const MADE_MEANWHILE = new Set(['42710', '42P06', '23505', 'XX000'])
 
 /** Throws the driver's error when the warehouse is away, or the operator's role may not create roles. */
 export async function ensureAccountSchema(warehouseUrl: string, accountId: string): Promise<void> {
@@ -20,7 +19,7 @@ export async function ensureAccountSchema(warehouseUrl: string, accountId: strin
       try {
         return await makeSchema(client, warehouseRoleOf(accountId), warehousePasswordOf(warehouseUrl, accountId))
       } catch (error) {
-        if (tries >= TRIES_MAX || !MADE_MEANWHILE.has(String((error as { code?: unknown }).code))) throw error
+        if (tries >= TRIES_MAX || !isMadeMeanwhile(error)) throw error
         await client.query('ROLLBACK')
       }
     }

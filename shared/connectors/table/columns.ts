@@ -3,6 +3,7 @@ import { escapeLiteral, type ClientBase } from 'pg'
 import { bare } from '../../model/stream-schema.ts'
 import { ConfigRefused } from '../connector.ts'
 import type { CopyColumn } from '../row-format.ts'
+import { isMadeMeanwhile } from './made-meanwhile.ts'
 
 /** Quotes an identifier (Postgres, "Lexical Structure": quotes are doubled). */
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
@@ -61,9 +62,8 @@ export async function createTable(
     )
   const primary = key ? `, PRIMARY KEY (${key.map(quoted).join(', ')})` : ''
   const text = `CREATE TABLE IF NOT EXISTS ${quotedTable(table)} (${columns.length > 0 ? columns.join(', ') : `${RECORD_COLUMN} jsonb`}${primary})`
-  // Two tasks may create it at once; one of them then gets a conflict with the other's catalogue row.
-  await client.query(text).catch((error: { code?: string }) => {
-    if (error.code !== '23505' && error.code !== '42P07') throw error
+  await client.query(text).catch((error: unknown) => {
+    if (!isMadeMeanwhile(error)) throw error
   })
 }
 

@@ -4,6 +4,7 @@
  */
 import type { ClientBase } from 'pg'
 import type { Delivery, KeptPosition } from '../sink.ts'
+import { isMadeMeanwhile } from './made-meanwhile.ts'
 
 const TABLE = 'dps_positions'
 const KEY = 'run_id = $1 AND topic_id = $2 AND partition = $3'
@@ -15,8 +16,8 @@ export async function createPositions(client: ClientBase): Promise<void> {
       `CREATE TABLE IF NOT EXISTS ${TABLE} (run_id text NOT NULL, topic_id text NOT NULL, partition int NOT NULL, next_offset bigint NOT NULL,
         revision int NOT NULL, note text NOT NULL, updated_at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (run_id, topic_id, partition))`,
     )
-    .catch((error: { code?: string }) => {
-      if (error.code !== '23505' && error.code !== '42P07') throw error
+    .catch((error: unknown) => {
+      if (!isMadeMeanwhile(error)) throw error
     })
 }
 
