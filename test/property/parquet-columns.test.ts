@@ -88,8 +88,11 @@ describe('a Parquet file', () => {
       ['1e+300'],
       ['0.30000000000000004'],
     ])
-    expect(await encode(rowsOf(['{"n":1}', '{"n":-1e400}']), { n: 'number' })).toMatchObject({
-      faults: [{ offset: 1n, code: 'wrong_type' }],
+    expect(await encode(rowsOf(['{"n":1}', '{"n":-1e400}', '{"n":9007199254740993}', '{"n":1e22}']), { n: 'number' })).toMatchObject({
+      faults: [
+        { offset: 1n, code: 'wrong_type' },
+        { offset: 2n, code: 'wrong_type' },
+      ],
     })
   })
 

@@ -3,7 +3,7 @@
  * columns of their own types, without rounding. A value that its column can't hold is reported as a fault.
  */
 import type { ParquetWriteOptions } from 'hyparquet-writer'
-import { isRawJSON, isSameJson } from '../../model/exact-json.ts'
+import { doubleOf, isRawJSON, isSameJson } from '../../model/exact-json.ts'
 import { isTypeName } from '../../model/stream-schema.ts'
 import { daysOf, unitsOf } from '../../model/times.ts'
 
@@ -30,7 +30,10 @@ const NOT_FINITE = new Set(['NaN', 'Infinity', '-Infinity'])
 function asDouble(value: unknown): number | undefined {
   // As it is: its text would lose the sign of a zero.
   if (typeof value === 'number') return value
-  if (isRawJSON(value)) return Number.isFinite(Number(value.rawJSON)) ? Number(value.rawJSON) : undefined
+  if (isRawJSON(value)) {
+    const double = doubleOf(value)
+    return double !== undefined && Number.isFinite(double) ? double : undefined
+  }
   return typeof value === 'string' && NOT_FINITE.has(value) ? Number(value) : undefined
 }
 
