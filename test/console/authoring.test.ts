@@ -129,6 +129,8 @@ describe.skipIf(!hasBrowser)('a SmartModule', () => {
       await page.getByRole('button', { name: 'Deploy the next version' }).click()
       await page.getByText('version 1.0.1', { exact: true }).waitFor()
       expect(await page.getByLabel(/^Config/).inputValue()).toBe('{"least": 1}')
+      await page.getByText('Versions and tests').click()
+      await page.getByRole('region', { name: 'Versions' }).getByText('1.0.1').waitFor()
       await page.goto(`${service().apiUrl}/console/pipelines/${id}`)
       await page.locator('summary', { hasText: 'Try another version' }).click()
       await page.getByLabel('Version').selectOption('1.0.1')

@@ -28,6 +28,8 @@ describe('the console', () => {
     const { apiUrl } = service()
     const led = await fetch(apiUrl, { redirect: 'manual' })
     expect([led.status, led.headers.get('Location')]).toEqual([302, 'console/'])
+    const filtered = await fetch(`${apiUrl}/console?q=fuel`, { redirect: 'manual' })
+    expect(filtered.headers.get('Location')).toBe('console/?q=fuel')
     const page = await fetch(`${apiUrl}/console/pipelines/x`)
     expect(page.headers.get('Content-Security-Policy')).toContain("script-src 'self';")
     expect(await page.text()).toContain('<base href="../">')

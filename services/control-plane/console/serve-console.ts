@@ -21,10 +21,10 @@ const NOT_BUILT = 'The console is not built here: run `make build` and start the
 
 /** `admit` limits requests, which need no token. */
 export function serveConsole(router: Router, files: ConsoleFiles | undefined, admit: (ctx: Context) => Promise<void>): void {
-  /** Relative, so that it holds below any path that a proxy adds. */
+  /** Relative, so that it holds below any path that a proxy adds. What a page has in its address stays. */
   function lead(ctx: Context): void {
     ctx.status = 302
-    ctx.set('Location', 'console/')
+    ctx.set('Location', `console/${ctx.search}`)
     ctx.type = 'text'
     ctx.body = 'The console is at console/, the API at v1/, its description at openapi.json.\n'
   }

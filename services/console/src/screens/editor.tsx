@@ -221,7 +221,7 @@ function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | unde
             }}
           />
         )}
-        {known && <Versions id={known.id} onCode={setCode} />}
+        {known && <Versions key={known.version} id={known.id} onCode={setCode} />}
       </section>
       <section aria-label="Real records">
         <div class="line">
