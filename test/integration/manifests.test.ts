@@ -210,6 +210,31 @@ describe('a manifest', () => {
     expect([gone.status, gone.body.changes?.length]).toEqual([200, 200])
   })
 
+  it('is refused as a whole for a pipeline that could not be made of what is there', async () => {
+    const { names, manifest, set } = shop()
+    await apply(manifest)
+    const { orders, large, big } = names
+    const pipeline = (steps: unknown[]) => ({ source: { stream: orders }, steps, sink: { stream: large } })
+    const more = {
+      ...manifest,
+      streams: { ...manifest.streams, [`${set} third`]: { schema: { id: 'string' }, key: 'id' } },
+      pipelines: {
+        ...manifest.pipelines,
+        [`${set} good`]: pipeline([{ module: big }]),
+        [`${set} redacts`]: pipeline([{ module: big }, { module: 'dps/redact', with: { fields: { id: 'remove' } } }]),
+        [`${set} cel`]: pipeline([{ module: 'dps/cel', with: { filter: 'value.amount >' } }]),
+      },
+    }
+    for (const answer of [await plan(more), await apply(more)]) {
+      expect(answer.status).toBe(400)
+      const paths = answer.body.error!.details!.map(({ path }) => path.replace(/\/fields.*/, ''))
+      expect(new Set(paths)).toEqual(
+        new Set([`/manifest/pipelines/${set} redacts/steps/1/with`, `/manifest/pipelines/${set} cel/steps/0/with`]),
+      )
+    }
+    expect((await named('streams')).some(({ name }) => name === `${set} third`)).toBe(false)
+  })
+
   it('deletes nothing that could not be made anew, or that something which stays uses', async () => {
     const { names, manifest } = shop()
     await apply(manifest)

@@ -96,10 +96,14 @@ async function applyModule(work: Work, change: PlannedChange): Promise<Made> {
 }
 
 /** The pipeline as a request makes it. */
-async function requestFor({ deps, caller }: Work, name: string, part: PipelinePart): Promise<PipelineRequest> {
+export async function requestFor(
+  { deps: { db }, caller }: { deps: Pick<Deps, 'db'>; caller: Caller },
+  name: string,
+  part: PipelinePart,
+): Promise<PipelineRequest> {
   const { source, steps, sink, ...rest } = part
   const names = [source, sink].flatMap((end) => ('stream' in end ? [end.stream] : []))
-  const ids = new Map((await listStreamsByName(deps.db, caller.accountId, { names, ids: [] })).map((row) => [row.name, row.id]))
+  const ids = new Map((await listStreamsByName(db, caller.accountId, { names, ids: [] })).map((row) => [row.name, row.id]))
   const endpoint = (end: PipelinePart['source' | 'sink']) => {
     if ('connector' in end) return { connector_id: end.connector, config: end.with }
     const compression = 'compression' in end && end.compression !== undefined ? { compression: end.compression } : {}
@@ -168,7 +172,8 @@ const NAMES = [
   [/^\/(source|sink)\/config\/stream_id/, '/$1/stream'],
   [/^\/(source|sink)\/config/, '/$1/with'],
 ] as const
-const inManifest = (path: string): string => NAMES.reduce((text, [member, name]) => text.replace(member, name), path)
+/** The path of a request's member as the manifest has it. */
+export const inManifest = (path: string): string => NAMES.reduce((text, [member, name]) => text.replace(member, name), path)
 
 /** The same error with another message. */
 function rephrased(

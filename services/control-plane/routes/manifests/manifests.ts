@@ -1,6 +1,7 @@
 /** Manifests: plan, apply, and the set as it is. */
 import { applyManifestContract, getManifestContract, planManifestContract } from '../../../../shared/api/manifests.ts'
 import { applyPlan } from './apply.ts'
+import { assertMakeable } from './examine-plan.ts'
 import { exportSet } from '../../manifests/export.ts'
 import { planOf, type Planned } from '../../manifests/plan.ts'
 import { createOneAtATime } from '../../one-at-a-time.ts'
@@ -9,10 +10,11 @@ import { operation } from '../operation.ts'
 
 const show = ({ set, hash, changes, unchanged }: Planned) => ({ set, hash, changes, unchanged })
 
-export const planManifest = operation(planManifestContract, async ({ db }, { accountId }, { body }) => ({
-  status: 200,
-  body: show(await planOf(db, accountId, body)),
-}))
+export const planManifest = operation(planManifestContract, async (deps, caller, { body }) => {
+  const plan = await planOf(deps.db, caller.accountId, body)
+  await assertMakeable(deps, caller, body, plan)
+  return { status: 200 as const, body: show(plan) }
+})
 
 /** By account: what one applies is what the next one is planned on. */
 const applying = createOneAtATime()
@@ -22,6 +24,7 @@ export const applyManifest = operation(applyManifestContract, (deps, caller, { b
     const plan = await planOf(deps.db, caller.accountId, asked)
     if (hash !== undefined && hash !== plan.hash)
       throw new ServiceError('conflict', 'the plan is out of date: something that it is about has changed since; plan again')
+    await assertMakeable(deps, caller, asked, plan)
     await applyPlan(deps, caller, asked, plan)
     return { status: 200 as const, body: show(plan) }
   }),

@@ -84,7 +84,7 @@ function resolveInput(
   }
 }
 
-type StoreDeps = Pick<Deps, 'db' | 'cacheFolder' | 'names' | 'workshop' | 'cluster'>
+export type StoreDeps = Pick<Deps, 'db' | 'cacheFolder' | 'names' | 'workshop' | 'cluster'>
 
 /** What Kafka and the workshop are asked before the transaction begins. `fields`: the types of members behind the chain. */
 type Found = { faults: Detail[]; start: Start | undefined; chain: ResolvedStep[]; fields?: Record<string, string> | undefined }
@@ -191,13 +191,18 @@ async function assertReachable(deps: CheckDeps, caller: Caller, body: PipelineRe
 const isExternal = ({ source, sink }: PipelineRequest): boolean =>
   [source, sink].some((endpoint) => connectorIdOf(endpoint) !== streamConnector.id)
 
-/** Throws what creating the pipeline would, as far as that is known before. */
-export async function examinePipeline(deps: CheckDeps & StoreDeps, caller: Caller, body: PipelineRequest): Promise<void> {
-  assertMayUse(caller, body)
+/** Throws what is wrong with the request itself. Nothing is connected to, and what the caller may use is not asked. */
+export async function assertValid(deps: StoreDeps, caller: Caller, body: PipelineRequest): Promise<void> {
   const { db, names } = deps
   const id = newId('pipeline')
   const found = await findBefore(deps, caller, id, body, true)
   await inTransaction(db, (trx) => resolvePipeline(trx, { names }, caller, id, body, found))
+}
+
+/** Throws what creating the pipeline would, as far as that is known before. */
+export async function examinePipeline(deps: CheckDeps & StoreDeps, caller: Caller, body: PipelineRequest): Promise<void> {
+  assertMayUse(caller, body)
+  await assertValid(deps, caller, body)
   // Only now: a request with other faults must not cause connections. Connecting takes longer than a transaction may.
   if (isExternal(body)) await assertReachable(deps, caller, body)
 }
