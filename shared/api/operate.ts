@@ -228,7 +228,9 @@ export const explainContract = contract({
       dead_letter_ids: z.array(Id),
       redriven: z
         .boolean()
-        .describe('Its dead letters have all been redriven since: what became of it then is what the running revision makes of it'),
+        .describe(
+          'Its dead letters have all been redriven since, by the revision that ran then: the trace does not show what became of it',
+        ),
     }),
   },
 })

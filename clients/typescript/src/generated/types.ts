@@ -296,7 +296,7 @@ export type ExplainRecordResponse = {
   handled: boolean
   /** What can’t be known: whether a canary, which was taken off at some record, handled this one or the running version */ uncertain?: string
   dead_letter_ids: string[]
-  /** Its dead letters have all been redriven since: what became of it then is what the running revision makes of it */ redriven: boolean
+  /** Its dead letters have all been redriven since, by the revision that ran then: the trace does not show what became of it */ redriven: boolean
 }
 
 export type Flag = 'true' | 'false'

@@ -76,16 +76,17 @@ function Step({ step }: { step: TraceStep }) {
   )
 }
 
-/** Where it ended: after a redrive, as what the running revision makes of it, which is what the redrive has delivered. */
+/** Where it ended: after a redrive, as what the running revision makes of it, which is what the redrive delivered unless it is older. */
 function End({ trace, isRedriven }: { trace: Trace | undefined; isRedriven: boolean }) {
   if (!trace) return null
   const isDelivered = trace.outputs.length > 0
   return (
     <li class={trace.outcome}>
       <h2>
-        {isRedriven ? 'Redriven since' : isDelivered ? 'As it was delivered' : 'Nothing was delivered'} <Badge text={trace.outcome} />
+        {isRedriven ? 'By the running revision' : isDelivered ? 'As it was delivered' : 'Nothing was delivered'}{' '}
+        <Badge text={trace.outcome} />
       </h2>
-      {isRedriven && <p class="quiet">This is what the running revision makes of it.</p>}
+      {isRedriven && <p class="quiet">It was redriven. Where an earlier revision did that, it may have delivered something else.</p>}
       {trace.outputs.map((out, index) => (
         <Shown key={index} record={out} />
       ))}
