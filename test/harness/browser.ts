@@ -56,7 +56,10 @@ export async function linkFor(accountId: string, base = service().apiUrl): Promi
 /** Signs an owner of the account in; the tab shows its pipelines then. */
 export async function signInTo({ page }: Tab, accountId: string, base?: string): Promise<void> {
   await page.goto(await linkFor(accountId, base))
-  await page.getByRole('button', { name: 'Sign in by the link' }).click()
+  const button = page.getByRole('button', { name: 'Sign in by the link' })
+  await button.click()
+  // Over another member's page it is in a dialog, until the page is loaded anew: a look before that is at the other one's.
+  await button.waitFor({ state: 'hidden' })
   await page.getByRole('heading', { name: 'Pipelines' }).waitFor()
   // What listens to keys does so once the page is painted; the figures come later than that.
   await page.locator('.figures').waitFor()
