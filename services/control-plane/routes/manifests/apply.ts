@@ -1,7 +1,7 @@
 /** Makes the changes of a plan, through the same operations that requests for each of them would go through. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
-import type { Manifest, PlannedChange, PipelinePart } from '../../../../shared/api/manifests.ts'
+import type { Manifest, MemberKind, PlannedChange, PipelinePart } from '../../../../shared/api/manifests.ts'
 import { PipelineRequest } from '../../../../shared/api/pipelines.ts'
 import { StreamRequest } from '../../../../shared/api/streams.ts'
 import { ERROR_CODES } from '../../../../shared/errors/codes.ts'
@@ -17,7 +17,7 @@ import { createStream } from '../streams/create-stream.ts'
 import { deleteStreamOperation } from '../streams/streams.ts'
 import { updateStreamOperation } from '../streams/update-stream.ts'
 import { toServiceError } from '../../middleware/errors.ts'
-import { ServiceError } from '../../service-error.ts'
+import { ServiceError, type Detail } from '../../service-error.ts'
 import { deleteSetMember, listStreamsByName, saveSetMember } from '../../store/manifests.ts'
 import { updateDescription } from '../../store/smartmodules.ts'
 import { idOf, type Known } from '../../manifests/known.ts'
@@ -172,8 +172,11 @@ const NAMES = [
   [/^\/(source|sink)\/config\/stream_id/, '/$1/stream'],
   [/^\/(source|sink)\/config/, '/$1/with'],
 ] as const
-/** The path of a request's member as the manifest has it. */
-export const inManifest = (path: string): string => NAMES.reduce((text, [member, name]) => text.replace(member, name), path)
+const inManifest = (path: string): string => NAMES.reduce((text, [member, name]) => text.replace(member, name), path)
+
+/** The faults of a request, by the manifest's paths. */
+export const faultsInManifest = (kind: MemberKind, name: string, details: readonly Detail[]): Detail[] =>
+  details.map(({ path, ...rest }) => ({ path: `${placeOf(kind, name)}${inManifest(path)}`, ...rest }))
 
 /** The same error with another message. */
 function rephrased(
@@ -197,7 +200,7 @@ async function applyChange(work: Work, change: PlannedChange): Promise<void> {
     await saveSetMember(work.deps.db, work.caller.accountId, member)
   } catch (error) {
     const known = toServiceError(error)
-    const details = known.details?.map(({ path, ...rest }) => ({ path: `${placeOf(kind, name)}${inManifest(path)}`, ...rest }))
+    const details = known.details && faultsInManifest(kind, name, known.details)
     // A client that gets 429 assumes that nothing was done, and repeats the request by itself.
     const outcome =
       known.code === 'rate_limit_exceeded'

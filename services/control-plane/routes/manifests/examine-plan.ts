@@ -1,10 +1,10 @@
 /** What can be said of a plan's pipelines before any of its changes is made. */
 import type { Caller } from '../../deps.ts'
 import { toServiceError } from '../../middleware/errors.ts'
-import { placeOf, type Asked, type Planned } from '../../manifests/plan.ts'
+import type { Asked, Planned } from '../../manifests/plan.ts'
 import { invalidRequest, type Detail } from '../../service-error.ts'
 import { assertValid, type StoreDeps } from '../pipelines/create-pipeline.ts'
-import { inManifest, requestFor } from './apply.ts'
+import { faultsInManifest, requestFor } from './apply.ts'
 
 /**
  * Throws all that is wrong with pipelines to be made of streams and SmartModules that are there and stay as they are. Others are looked at
@@ -24,7 +24,7 @@ export async function assertMakeable(deps: StoreDeps, caller: Caller, { manifest
     } catch (error) {
       const { code, details = [] } = toServiceError(error)
       if (code !== 'invalid_request') continue
-      faults.push(...details.map(({ path, ...rest }) => ({ path: `${placeOf('pipeline', name)}${inManifest(path)}`, ...rest })))
+      faults.push(...faultsInManifest(kind, name, details))
     }
   }
   if (faults.length > 0) throw invalidRequest(faults)
