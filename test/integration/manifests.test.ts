@@ -235,18 +235,55 @@ describe('a manifest', () => {
     expect((await named('streams')).some(({ name }) => name === `${set} third`)).toBe(false)
   })
 
+  it('is refused as a whole for schemas, sources, tests and changes that could not be made', async () => {
+    const { names, manifest, set } = shop()
+    await apply(manifest)
+    const { orders, large, big, flow } = names
+    const module = (code: string, tests: object[] = []) => ({ source: { language: 'typescript', code }, tests })
+    const one = (kind: string, name: string, part: object) => ({ ...manifest, [kind]: { ...manifest[kind as 'streams'], [name]: part } })
+    const stepsOf = (...steps: object[]) => one('pipelines', flow, { source: { stream: orders }, steps, sink: { stream: large } })
+    const wrong: [Given, path: string][] = [
+      [one('streams', orders, { schema: { id: 'string', amount: 'string' }, key: 'id' }), `streams/${orders}/schema/amount`],
+      [one('streams', `${set} third`, { schema_id: 2_000_000_000 }), `streams/${set} third/schema_id`],
+      [one('smartmodules', `${set} typo`, module(above(1).replace('bool', 'bol'))), `smartmodules/${set} typo/source/code`],
+      [
+        one('smartmodules', big, module(above(5), [{ records: [{ value: { amount: 7 } }], out: [[]] }])),
+        `smartmodules/${big}/tests/0/out/0`,
+      ],
+      [stepsOf({ module: 'dps/cel', with: { filter: 'value.amount >' } }), `pipelines/${flow}/steps/0/with`],
+      [stepsOf({ module: big }, { module: 'dps/redact', with: { fields: { id: 'remove' } } }), `pipelines/${flow}/steps/1/with`],
+    ]
+    for (const [given, path] of wrong)
+      for (const answer of [await plan(given), await apply(given)])
+        expect([answer.status, answer.body.error?.details?.map((fault) => fault.path.replace(/\/fields.*/, ''))]).toEqual([
+          400,
+          [`/manifest/${path}`],
+        ])
+    expect((await plan(manifest)).body.changes).toEqual([])
+  })
+
+  it('is refused as a whole where it would exceed a quota', async () => {
+    const { client: own } = await openAccount('developer')
+    const set = unique('quota')
+    const streams = Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`${set} ${n}`, { schema: { n: 'integer' }, partitions: 16 }]))
+    const answer = await plan({ set, streams }, {}, own)
+    expect([answer.status, answer.body.error?.code]).toEqual([403, 'quota_exceeded'])
+  })
+
   it('deletes nothing that could not be made anew, or that something which stays uses', async () => {
     const { names, manifest } = shop()
     await apply(manifest)
     const { orders, large, big, flow } = names
     const id = await idOf('pipelines', flow)
-    // The plan can't know it: the SmartModule is asked whether it starts.
+    // The plan can't know it: the version that is asked whether it starts is still to come.
+    const config = { input_format: 'json', output_format: 'json', parameters: { properties: { least: { type: 'integer' } } } }
     const broken = {
       ...manifest,
-      pipelines: { [flow]: { source: { stream: large }, steps: [{ module: 'dps/filter', with: { field: 5 } }], sink: { stream: orders } } },
+      smartmodules: { [big]: { ...manifest.smartmodules[big], config } },
+      pipelines: { [flow]: { source: { stream: large }, steps: [{ module: big, with: { least: 'much' } }], sink: { stream: orders } } },
     }
     const refused = await apply(broken, { replace: [flow] })
-    expect([refused.status, refused.body.error?.message]).toEqual([400, expect.stringContaining('0 of 1 changes were made')])
+    expect([refused.status, refused.body.error?.message]).toEqual([400, expect.stringContaining('1 of 2 changes were made')])
     expect(refused.body.error?.details?.[0]?.path).toContain(`/manifest/pipelines/${flow}/steps/0/with`)
     expect(await idOf('pipelines', flow)).toBe(id)
 

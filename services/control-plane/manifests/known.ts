@@ -74,13 +74,15 @@ export function idOf(known: Known, kind: MemberKind, name: string): string | und
   return module?.account_id === null ? undefined : module?.id
 }
 
-/** The names of what the set owns. */
+/** The names of what the set owns, in their order. */
 export function ownedBy(known: Known, set: string): Record<MemberKind, string[]> {
   const names = { stream: known.streams.keys(), smartmodule: known.modules.keys(), pipeline: known.pipelines.keys() }
   const owned = (kind: MemberKind) =>
-    [...names[kind]].filter((name) => {
-      const id = idOf(known, kind, name)
-      return id !== undefined && known.members.get(memberKey(kind, id))?.set_name === set
-    })
+    [...names[kind]]
+      .filter((name) => {
+        const id = idOf(known, kind, name)
+        return id !== undefined && known.members.get(memberKey(kind, id))?.set_name === set
+      })
+      .toSorted()
   return Object.fromEntries(MEMBER_KINDS.map((kind) => [kind, owned(kind)])) as Record<MemberKind, string[]>
 }

@@ -1,11 +1,8 @@
 /** Makes the changes of a plan, through the same operations that requests for each of them would go through. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
-import type { Manifest, MemberKind, PlannedChange, PipelinePart } from '../../../../shared/api/manifests.ts'
-import { PipelineRequest } from '../../../../shared/api/pipelines.ts'
-import { StreamRequest } from '../../../../shared/api/streams.ts'
+import type { Manifest, PlannedChange } from '../../../../shared/api/manifests.ts'
 import { ERROR_CODES } from '../../../../shared/errors/codes.ts'
-import { streamConnector } from '../../../../shared/connectors/stream/connector.ts'
 import type { Contract } from '../../../../shared/api/operation.ts'
 import type { Audited, Caller, Deps, Reply } from '../../deps.ts'
 import { createPipeline, examinePipeline } from '../pipelines/create-pipeline.ts'
@@ -17,12 +14,13 @@ import { createStream } from '../streams/create-stream.ts'
 import { deleteStreamOperation } from '../streams/streams.ts'
 import { updateStreamOperation } from '../streams/update-stream.ts'
 import { toServiceError } from '../../middleware/errors.ts'
-import { ServiceError, type Detail } from '../../service-error.ts'
-import { deleteSetMember, listStreamsByName, saveSetMember } from '../../store/manifests.ts'
+import { ServiceError } from '../../service-error.ts'
+import { deleteSetMember, saveSetMember } from '../../store/manifests.ts'
 import { updateDescription } from '../../store/smartmodules.ts'
 import { idOf, type Known } from '../../manifests/known.ts'
 import { fingerprintOf, hashOfBinary } from '../../manifests/parts.ts'
-import { placeOf, type Asked, type Planned } from '../../manifests/plan.ts'
+import type { Asked, Planned } from '../../manifests/plan.ts'
+import { faultsInManifest, isDeployed, moduleRequest, pipelineRequest, pipelineUpdate, streamRequest, streamUpdate } from './requests.ts'
 
 /** The request is one, and so are its limits: what it leads to has neither ETags nor keys of its own. */
 const plain = ({ accountId, accountType, actorId, scopes }: Caller): Caller => ({ accountId, accountType, actorId, scopes })
@@ -49,12 +47,6 @@ async function untilFree<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-const differsIn = (change: PlannedChange, member: string): boolean => change.differences.some(({ path }) => path.split('/')[1] === member)
-
-/** Only the values of members that differ. */
-const changedIn = <T extends object>(change: PlannedChange, values: T): Partial<T> =>
-  Object.fromEntries(Object.entries(values).filter(([member]) => differsIn(change, member))) as Partial<T>
-
 type Work = { deps: Deps; caller: Caller; audited: Audited | undefined; manifest: Manifest; known: Known }
 /** What replies say of what was made. */
 const Created = z.object({ id: z.string() })
@@ -69,14 +61,12 @@ async function applyStream(work: Work, change: PlannedChange): Promise<Made> {
   const { name, action } = change
   const asked = manifest.streams[name]!
   if (action === 'create') {
-    const body = StreamRequest.parse({ name, ...asked })
+    const body = streamRequest(name, asked)
     return { id: Created.parse((await run(work, createStream, undefined, { params: {}, query: {}, body })).body).id }
   }
   const { id } = known.streams.get(name)!
   if (action === 'adopt') return { id }
-  const { description, schema, schema_id } = asked
-  const body = changedIn(change, { description, ...(schema ? { schema } : {}), ...(schema_id === undefined ? {} : { schema_id }) })
-  await run(work, updateStreamOperation, id, { params: { id }, query: {}, body })
+  await run(work, updateStreamOperation, id, { params: { id }, query: {}, body: streamUpdate(change, asked) })
   return { id }
 }
 
@@ -86,36 +76,13 @@ async function applyModule(work: Work, change: PlannedChange): Promise<Made> {
   const asked = manifest.smartmodules[name]!
   const existing = known.modules.get(name)
   if (action === 'adopt') return { id: existing!.id }
-  if (action === 'update' && !change.differences.some(({ path }) => path !== '/description')) {
+  if (!isDeployed(change)) {
     await updateDescription(deps.db, existing!.id, asked.description ?? '')
     return { id: existing!.id }
   }
-  const { body } = await run(work, deploySmartModule, existing?.id, { params: {}, query: {}, body: { name, ...asked } })
+  const { body } = await run(work, deploySmartModule, existing?.id, { params: {}, query: {}, body: moduleRequest(name, asked) })
   const { id, version } = CreatedVersion.parse(body)
   return asked.wasm_binary === undefined ? { id } : { id, fingerprint: fingerprintOf(hashOfBinary(asked.wasm_binary), version) }
-}
-
-/** The pipeline as a request makes it. */
-export async function requestFor(
-  { deps: { db }, caller }: { deps: Pick<Deps, 'db'>; caller: Caller },
-  name: string,
-  part: PipelinePart,
-): Promise<PipelineRequest> {
-  const { source, steps, sink, ...rest } = part
-  const names = [source, sink].flatMap((end) => ('stream' in end ? [end.stream] : []))
-  const ids = new Map((await listStreamsByName(db, caller.accountId, { names, ids: [] })).map((row) => [row.name, row.id]))
-  const endpoint = (end: PipelinePart['source' | 'sink']) => {
-    if ('connector' in end) return { connector_id: end.connector, config: end.with }
-    const compression = 'compression' in end && end.compression !== undefined ? { compression: end.compression } : {}
-    return { connector_id: streamConnector.id, config: { stream_id: ids.get(end.stream), ...compression } }
-  }
-  return PipelineRequest.parse({
-    name,
-    ...rest,
-    source: endpoint(source),
-    processors: steps.map(({ module, with: config, ...step }) => ({ module_id: module, config, ...step })),
-    sink: endpoint(sink),
-  })
 }
 
 async function applyPipeline(work: Work, change: PlannedChange): Promise<Made> {
@@ -123,13 +90,9 @@ async function applyPipeline(work: Work, change: PlannedChange): Promise<Made> {
   const { name, action } = change
   const existing = known.pipelines.get(name)
   if (action === 'adopt') return { id: existing!.id }
-  const request = await requestFor(work, name, manifest.pipelines[name]!)
+  const request = await pipelineRequest(deps, caller, name, manifest.pipelines[name]!)
   if (action === 'update') {
-    const { description, processors, sink, tasks, on_error, failure_threshold, on_lost_position } = request
-    const body = {
-      ...changedIn(change, { description, sink, tasks, on_error, failure_threshold, on_lost_position }),
-      ...(differsIn(change, 'steps') ? { processors } : {}),
-    }
+    const body = pipelineUpdate(change, request)
     await run(work, updatePipelineOperation, existing!.id, { params: { id: existing!.id }, query: { check: 'true' }, body })
     return { id: existing!.id }
   }
@@ -162,21 +125,6 @@ async function remove(work: Work, { kind, name }: PlannedChange): Promise<void> 
   else await run(work, patient(deleteStreamOperation), id, input)
   await deleteSetMember(deps.db, caller.accountId, kind, id)
 }
-
-/** The members of requests that have other names in a manifest. */
-const NAMES = [
-  [/^\/processors\/(\d+)\/config/, '/steps/$1/with'],
-  [/^\/processors\/(\d+)\/module_id/, '/steps/$1/module'],
-  [/^\/processors/, '/steps'],
-  [/^\/(source|sink)\/connector_id/, '/$1/connector'],
-  [/^\/(source|sink)\/config\/stream_id/, '/$1/stream'],
-  [/^\/(source|sink)\/config/, '/$1/with'],
-] as const
-const inManifest = (path: string): string => NAMES.reduce((text, [member, name]) => text.replace(member, name), path)
-
-/** The faults of a request, by the manifest's paths. */
-export const faultsInManifest = (kind: MemberKind, name: string, details: readonly Detail[]): Detail[] =>
-  details.map(({ path, ...rest }) => ({ path: `${placeOf(kind, name)}${inManifest(path)}`, ...rest }))
 
 /** The same error with another message. */
 function rephrased(

@@ -1,31 +1,89 @@
-/** What can be said of a plan's pipelines before any of its changes is made. */
-import type { Caller } from '../../deps.ts'
-import { toServiceError } from '../../middleware/errors.ts'
+/** What can be said of a plan's changes before any of them is made. */
+import type { PlannedChange } from '../../../../shared/api/manifests.ts'
+import { LIMITS } from '../../../../shared/model/limits.ts'
+import type { Caller, Deps } from '../../deps.ts'
 import type { Asked, Planned } from '../../manifests/plan.ts'
+import { toServiceError } from '../../middleware/errors.ts'
 import { invalidRequest, type Detail } from '../../service-error.ts'
-import { assertValid, type StoreDeps } from '../pipelines/create-pipeline.ts'
-import { faultsInManifest, requestFor } from './apply.ts'
+import { inTransaction } from '../../store/database.ts'
+import { assertQuotas } from '../../store/quotas.ts'
+import { assertValid } from '../pipelines/create-pipeline.ts'
+import { planChange } from '../pipelines/update-pipeline.ts'
+import { examineUpload } from '../smartmodules/deploy-smartmodule.ts'
+import { describeStream } from '../streams/create-stream.ts'
+import { schemaChangeFaults } from '../streams/schemas.ts'
+import { faultsInManifest, isDeployed, moduleRequest, pipelineRequest, pipelineUpdate, streamRequest, streamUpdate } from './requests.ts'
+
+type Examined = Pick<
+  Deps,
+  'adoption' | 'cacheFolder' | 'cluster' | 'connectorDefaults' | 'db' | 'names' | 'registry' | 'withAdmin' | 'workshop'
+>
+type Work = { deps: Examined; caller: Caller; asked: Asked; planned: Planned }
+
+/** Returns what the stream adds to the account's partitions. Throws what is wrong with it. */
+async function examineStream({ deps, caller, asked, planned }: Work, change: PlannedChange): Promise<number> {
+  const part = asked.manifest.streams[change.name]!
+  if (change.action === 'create') return (await describeStream(deps, caller.accountId, '', streamRequest(change.name, part))).partitions
+  const { details } = await schemaChangeFaults(deps, planned.known.streams.get(change.name)!, streamUpdate(change, part))
+  if (details.length > 0) throw invalidRequest(details)
+  return 0
+}
+
+/** Whether all that the pipeline is made of is there, and its SmartModules stay as they are. */
+function isOfWhatIs({ asked, planned }: Work, { name }: PlannedChange): boolean {
+  const { source, steps, sink } = asked.manifest.pipelines[name]!
+  const areThere = [source, sink].every((end) => !('stream' in end) || planned.known.streams.has(end.stream))
+  const deployed = new Set(planned.changes.filter(isDeployed).map((change) => change.name))
+  return areThere && !steps.some(({ module }) => deployed.has(module))
+}
+
+/** Throws what is wrong with the pipeline, or with its change. What it connects to is asked when the change is made. */
+async function examinePipelineChange({ deps, caller, asked, planned }: Work, change: PlannedChange): Promise<void> {
+  const { name, action } = change
+  const request = await pipelineRequest(deps, caller, name, asked.manifest.pipelines[name]!)
+  if (action === 'update') await planChange(deps, caller, planned.known.pipelines.get(name)!.id, pipelineUpdate(change, request))
+  else await assertValid(deps, caller, request)
+}
+
+/** What the change adds to the account's partitions. Throws what is wrong with it. */
+async function examine(work: Work, change: PlannedChange): Promise<number> {
+  const { deps, caller, asked } = work
+  const { kind, name, action } = change
+  if (action === 'delete' || action === 'adopt') return 0
+  if (kind === 'stream') return examineStream(work, change)
+  if (kind === 'pipeline' && isOfWhatIs(work, change)) await examinePipelineChange(work, change)
+  if (isDeployed(change)) await examineUpload(deps, caller.accountId, moduleRequest(name, asked.manifest.smartmodules[name]!))
+  return 0
+}
+
+/** What is wrong with the change; other failures, as of another system that does not answer, are not the plan's. */
+function faultsOf({ kind, name }: PlannedChange, error: unknown): Detail[] {
+  const { code, message, details } = toServiceError(error)
+  if (code !== 'invalid_request' && !(code === 'conflict' && kind === 'stream')) return []
+  return faultsInManifest(kind, name, details ?? [{ path: '', message }])
+}
 
 /**
- * Throws all that is wrong with pipelines to be made of streams and SmartModules that are there and stay as they are. Others are looked at
- * when they are made: what they are made of is not there before. Other failures are not the plan's.
+ * Throws all that is wrong with the changes, as far as it shows before they are made: pipelines of streams and SmartModules that are still
+ * to come are looked at when it is their turn. Throws 403 where they would exceed a quota.
  */
-export async function assertMakeable(deps: StoreDeps, caller: Caller, { manifest }: Asked, { changes }: Planned): Promise<void> {
-  const changing = new Set(changes.map(({ kind, name }) => `${kind} ${name}`))
+export async function assertMakeable(deps: Examined, caller: Caller, asked: Asked, planned: Planned): Promise<void> {
+  const work = { deps, caller, asked, planned }
   const faults: Detail[] = []
-  for (const { kind, name, action } of changes) {
-    if (kind !== 'pipeline' || action !== 'create') continue
-    const part = manifest.pipelines[name]!
-    const streams = [part.source, part.sink].flatMap((end) => ('stream' in end ? [`stream ${end.stream}`] : []))
-    const uses = [...streams, ...part.steps.map(({ module }) => `smartmodule ${module}`)]
-    if (uses.some((each) => changing.has(each))) continue
+  let partitions = 0
+  // One after the other: an account has two workshops, and requests of its own beside this one.
+  for (const change of planned.changes) {
+    if (faults.length >= LIMITS.details_max) break
     try {
-      await assertValid(deps, caller, await requestFor({ deps, caller }, name, part))
+      partitions += await examine(work, change)
     } catch (error) {
-      const { code, details = [] } = toServiceError(error)
-      if (code !== 'invalid_request') continue
-      faults.push(...faultsInManifest(kind, name, details))
+      faults.push(...faultsOf(change, error))
     }
   }
-  if (faults.length > 0) throw invalidRequest(faults)
+  if (faults.length > 0) throw invalidRequest(faults.slice(0, LIMITS.details_max))
+  const made = planned.changes.filter(({ action }) => action === 'create')
+  const count = (kind: PlannedChange['kind']) => made.filter((change) => change.kind === kind).length
+  const tasks = made.reduce((sum, { kind, name }) => sum + (kind === 'pipeline' ? asked.manifest.pipelines[name]!.tasks : 0), 0)
+  const more = { streams: count('stream'), partitions, smartmodules: count('smartmodule'), pipelines: count('pipeline'), tasks }
+  await inTransaction(deps.db, (trx) => assertQuotas(trx, caller.accountId, more))
 }

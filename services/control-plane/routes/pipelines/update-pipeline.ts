@@ -66,7 +66,12 @@ export async function changePipeline(
 }
 
 /** What the change would make of the pipeline. It is made, and undone with its transaction. */
-async function planChange(deps: Changing, caller: Caller, id: string, asked: Change): Promise<{ before: PipelineRow; after: PipelineRow }> {
+export async function planChange(
+  deps: Changing,
+  caller: Caller,
+  id: string,
+  asked: Change,
+): Promise<{ before: PipelineRow; after: PipelineRow }> {
   const examined = await examine(deps, caller, id, asked)
   const undone = new Error('planned')
   let planned: { before: PipelineRow; after: PipelineRow } | undefined

@@ -1,6 +1,7 @@
 /** Compiles sources of SmartModules, in a workshop: a source may make the compiler run or grow without end. */
 import { compileSmartModuleContract } from '../../../../shared/api/smartmodules.ts'
 import { invalidRequest } from '../../service-error.ts'
+import { openKept } from '../../kept.ts'
 import { sha256Of } from '../../store/smartmodules.ts'
 import type { Workshop } from '../../workshop/workshop.ts'
 import { operation } from '../operation.ts'
@@ -14,7 +15,20 @@ type Compiled =
   | { binary: Uint8Array; parameters?: Record<string, unknown> | undefined }
   | { details: { path: typeof PATH; message: string; line?: number; column?: number }[] }
 
+/** By the source's hash: a manifest's sources are compiled for its plan, and deployed after it. At most 16 MiB. */
+const kept = openKept<string, Extract<Compiled, { binary: Uint8Array }>>(64)
+const KEPT_BYTES_MAX = 256 << 10
+
 async function compile(workshop: Workshop, accountId: string, code: string): Promise<Compiled> {
+  const key = sha256Of(code)
+  const known = kept.get(key)
+  if (known) return known
+  const compiled = await compileAnew(workshop, accountId, code)
+  if ('binary' in compiled && compiled.binary.length <= KEPT_BYTES_MAX) kept.set(key, compiled)
+  return compiled
+}
+
+async function compileAnew(workshop: Workshop, accountId: string, code: string): Promise<Compiled> {
   const answer = await workshop.run(accountId, { task: 'compile', code }, DEADLINES)
   if ('compiled' in answer) return { binary: answer.compiled, parameters: answer.parameters }
   if ('uncompiled' in answer) return { details: answer.uncompiled.map((fault) => ({ path: PATH, ...fault })) }

@@ -1,4 +1,5 @@
 /** Upload → inspection in a workshop → an immutable, content-addressed version. An existing name gets its next version. */
+import type { Input } from '../../../../shared/api/operation.ts'
 import { deploySmartModuleContract } from '../../../../shared/api/smartmodules.ts'
 import { invalidRequest, ServiceError } from '../../service-error.ts'
 import { newId } from '../../../../shared/model/ids.ts'
@@ -16,6 +17,8 @@ import {
   type VersionRow,
 } from '../../store/smartmodules.ts'
 import { assertQuotas } from '../../store/quotas.ts'
+import type { Deps } from '../../deps.ts'
+import type { TraceDeps } from '../../trace/trace.ts'
 import { testFaults } from './run-tests.ts'
 import { inspectUpload } from './upload.ts'
 import { operation } from '../operation.ts'
@@ -60,29 +63,40 @@ function configAfter(before: VersionRow | undefined): { formats: Formats; parame
   return { formats: { input_format, output_format }, parameters }
 }
 
-export const deploySmartModule = operation(deploySmartModuleContract, async (deps, caller, { body }) => {
-  const { db, workshop } = deps
-  const { source = null, wasm_binary } = body
-  const before = body.config && body.tests ? undefined : await versionBefore(db, caller.accountId, body.name)
+/** The next version as it would be stored, after its tests. Throws 400 with what is wrong; stores nothing. */
+export async function examineUpload(
+  deps: TraceDeps & Pick<Deps, 'db'>,
+  accountId: string,
+  asked: Pick<Input<typeof deploySmartModuleContract>['body'], 'name' | 'source' | 'wasm_binary' | 'config' | 'tests'>,
+) {
+  const { name, source = null, wasm_binary } = asked
+  const before = asked.config && asked.tests ? undefined : await versionBefore(deps.db, accountId, name)
   const after = configAfter(before)
   const { kind, extismFunction, binary, sha256, parameters } = await inspectUpload(
-    workshop,
-    caller.accountId,
+    deps.workshop,
+    accountId,
     { source, wasm_binary },
-    body.config ? { given: body.config.parameters } : { before: after.parameters },
+    asked.config ? { given: asked.config.parameters } : { before: after.parameters },
   )
-  if (body.config?.allowed_hosts && kind !== 'extism')
+  if (asked.config?.allowed_hosts && kind !== 'extism')
     throw invalidRequest([{ path: '/config/allowed_hosts', message: 'is for Extism plug-ins: no other SmartModule sends requests' }])
-  const tests = body.tests ?? before?.tests ?? []
-  const { input_format, output_format, ...given }: Formats & VersionConfig = body.config ?? after.formats
+  const tests = asked.tests ?? before?.tests ?? []
+  const { input_format, output_format, ...given }: Formats & VersionConfig = asked.config ?? after.formats
   const config = { ...given, ...(parameters ? { parameters } : {}) }
   const more = {
     ...(extismFunction ? { extism_function: extismFunction } : {}),
     ...(config.allowed_hosts ? { allowed_hosts: config.allowed_hosts } : {}),
   }
   const candidate = { sha256, kind, binary, parameters, input_format, output_format, ...more }
-  const details = await testFaults(deps, caller.accountId, candidate, tests)
+  const details = await testFaults(deps, accountId, candidate, tests)
   if (details.length > 0) throw invalidRequest(details)
+  return { candidate, config, source, tests }
+}
+
+export const deploySmartModule = operation(deploySmartModuleContract, async (deps, caller, { body }) => {
+  const { db } = deps
+  const { candidate, config, source, tests } = await examineUpload(deps, caller.accountId, body)
+  const { sha256, kind, binary, input_format, output_format, extism_function = null } = candidate
   try {
     return await inTransaction(db, async (trx) => {
       const known = await lockSmartModule(trx, caller.accountId, body.name)
@@ -108,7 +122,7 @@ export const deploySmartModule = operation(deploySmartModuleContract, async (dep
           ordinal: (newest?.ordinal ?? 0) + 1,
           sha256,
           kind,
-          extism_function: extismFunction ?? null,
+          extism_function,
           input_format,
           output_format,
           config,

@@ -18,7 +18,7 @@ import { resolveSchemaId, resolveTopic } from './adopt.ts'
 type Described = Omit<NewStream, 'id' | 'account_id' | 'name' | 'description' | 'status' | 'key_field'>
 
 /** The topic and schema that the body asks for. Throws 400 naming what can't be used. */
-async function describe(
+export async function describeStream(
   deps: Pick<Deps, 'adoption' | 'cluster' | 'names' | 'registry' | 'withAdmin'>,
   accountId: string,
   id: string,
@@ -52,7 +52,7 @@ export const createStream = operation(createStreamContract, async (deps, caller,
   const { db, log } = deps
   const id = newId('stream')
   const { name, description, key } = body
-  const described = await describe(deps, caller.accountId, id, body)
+  const described = await describeStream(deps, caller.accountId, id, body)
   const fresh = { id, account_id: caller.accountId, name, description, key_field: key ?? null, status: 'creating' as const, ...described }
   const insert = async (trx: Transaction) => {
     await assertQuotas(trx, caller.accountId, { streams: 1, partitions: described.partitions })

@@ -32,19 +32,25 @@ async function registryFaults({ registry }: Pick<Deps, 'registry'>, stream: Stre
   return faults.map((message) => ({ path: change.schema_id === undefined ? '/schema' : '/schema_id', message }))
 }
 
+/** What prevents the change of the stream's schema, and the fields after it. Throws 400 for a schema that can't be the stream's. */
+export async function schemaChangeFaults(
+  deps: Pick<Deps, 'adoption' | 'registry'>,
+  stream: StreamRow,
+  asked: Parameters<typeof changeOf>[2],
+): Promise<{ details: Detail[]; after: Record<string, string> | undefined }> {
+  try {
+    const change = await changeOf(deps, stream, asked)
+    return { details: change ? await registryFaults(deps, stream, change) : [], after: change?.schema }
+  } catch (error) {
+    if (!(error instanceof ServiceError) || error.code !== 'conflict') throw error
+    return { details: error.details ?? [{ path: '', message: error.message }], after: asked.schema }
+  }
+}
+
 export const checkStreamSchema = operation(checkStreamSchemaContract, async (deps, caller, { params, body }) => {
   const stream = await findStream(deps.db, caller.accountId, params.id)
   if (!stream) throw notFound('the stream')
-  let details: Detail[] = []
-  let after = body.schema
-  try {
-    const change = await changeOf(deps, stream, body)
-    after = change?.schema
-    if (change) details = await registryFaults(deps, stream, change)
-  } catch (error) {
-    if (!(error instanceof ServiceError) || error.code !== 'conflict') throw error
-    details = error.details ?? [{ path: '', message: error.message }]
-  }
+  const { details, after } = await schemaChangeFaults(deps, stream, body)
   const changed = after ? Object.keys(stream.schema).filter((field) => after[field] !== stream.schema[field]) : []
   const users = changed.length === 0 ? [] : await listPipelinesOf(deps.db, stream.id)
   const pipelines: { id: string; name: string; reads: boolean; mentions: Mention[] }[] = []
