@@ -80,6 +80,21 @@ describe('dps with records', () => {
     await eventually('it has run', async () => interrupted.so().err.includes('3 records'))
     interrupted.interrupt()
     expect((await interrupted.ended).code).toBe(130)
+    // A terminal in raw mode sends the key instead of the signal.
+    const typed = start(['dev', 'least.ts', '--records', 'records.ndjson'], { isTyped: true })
+    await eventually('it has run', async () => typed.so().err.includes('3 records'))
+    typed.type('\u0003')
+    expect((await typed.ended).code).toBe(130)
+  })
+
+  it('tries and deploys a binary as it does a source', async () => {
+    const deployed = json<{ id: string }>(await dps(['get', 'smartmodule', module, '-o', 'json']))
+    const { body } = await client.call<{ wasm_binary: string }>('GET', `/v1/smartmodules/${deployed.id}/versions/1.0.0?binary=true`)
+    await writeFile(join(home, 'binary.wasm'), Buffer.from(body.wasm_binary, 'base64'))
+    expect((await dps(['try', 'binary.wasm', '--records', 'records.ndjson'])).out).toMatch(/delivered +{"n":10} +{"n":10}/)
+    const name = unique('binary')
+    expect(json(await dps(['deploy', 'binary.wasm', '--name', name, '-o', 'json']))).toMatchObject({ name, version: '1.0.0' })
+    expect(await dps(['compile', 'binary.wasm'])).toMatchObject({ code: 2, err: expect.stringContaining('is compiled already') })
   })
 
   it('begins a project that applies, tests and runs as it is', async () => {

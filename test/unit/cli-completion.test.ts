@@ -23,6 +23,8 @@ describe('completion in bash', () => {
     expect(await offered('delete', 's')).toEqual(['streams', 'smartmodules', 'secrets'])
     expect(await offered('completion', 'b')).toEqual(['bash'])
     expect(await offered('-o', 'js')).toEqual([])
+    expect(await offered('-o', 'json', '--profile', 'shop', 'exp')).toEqual(['explain', 'export'])
+    expect(await offered('list', '-o', 'json', 'st')).toEqual(['streams'])
   })
 
   it('is there for zsh and fish', async () => {

@@ -1,5 +1,5 @@
-/** Trials: a source that is not deployed, run over records. */
-import { basename } from 'node:path'
+/** Trials: a SmartModule that is not deployed, run over records. */
+import { parse } from 'node:path'
 import { Readable } from 'node:stream'
 import { Option, type Command } from 'commander'
 import { z } from 'zod'
@@ -35,9 +35,12 @@ export const formatOptions = (command: Command): Command =>
     .addOption(new Option('--output-format <format>', 'of values that come out (as deployed, else json)').choices(FORMATS))
     .option('--name <name>', 'of the SmartModule (by the file’s name)')
 
+/** What a SmartModule is called that is in this file. */
+export const nameOf = (file: string): string => parse(file).name
+
 /** The formats that are asked for, else those of the deployed SmartModule of this name, if there is one. */
 export async function formatsOf({ dps }: Context, file: string, given: FormatOptions): Promise<Formats> {
-  const { inputFormat, outputFormat, name = basename(file, '.ts') } = given
+  const { inputFormat, outputFormat, name = nameOf(file) } = given
   const asked = { ...(inputFormat ? { input_format: inputFormat } : {}), ...(outputFormat ? { output_format: outputFormat } : {}) }
   if (inputFormat && outputFormat) return asked
   const deployed = (await dps.smartmodules.list({ name })).modules.find((each) => each.name === name)
@@ -45,11 +48,19 @@ export async function formatsOf({ dps }: Context, file: string, given: FormatOpt
   return { ...(input_format ? { input_format } : {}), ...(output_format ? { output_format } : {}), ...asked }
 }
 
-/** Throws Misused where the file can't be read. */
-export const sourceOf = async (file: string) => ({
-  language: 'typescript' as const,
-  code: await readableText(file, 'the source'),
-})
+const isBinary = (file: string): boolean => file.endsWith('.wasm')
+
+/** Throws Misused where the file can't be read, or is a binary. */
+export async function sourceOf(file: string) {
+  if (isBinary(file)) throw new Misused(`${file} is compiled already: dps try, dps test and dps deploy take it as it is`)
+  return { language: 'typescript' as const, code: await readableText(file, 'the source') }
+}
+
+type Uploaded = { source: NonNullable<Trial['processors'][number]['source']> } | { wasm_binary: string }
+
+/** The SmartModule in the file: a source, or a binary. Throws Misused where it can't be read. */
+export const moduleIn = async (file: string): Promise<Uploaded> =>
+  isBinary(file) ? { wasm_binary: (await readable(file, 'the binary')).toString('base64') } : { source: await sourceOf(file) }
 
 /** The value of `--config`. Throws Misused where it is no JSON object. */
 export const configOf = (given: string): Record<string, unknown> => {
@@ -99,19 +110,19 @@ export function showTraces({ out }: Context, traces: readonly Trace[]): void {
   if (failed > 0) throw new Differs(`${failed} of ${traces.length} records failed`)
 }
 
-/** What a source makes of a sample that it should not: nothing where it passes. */
+/** What a SmartModule makes of a sample that it should not: nothing where it passes. */
 export type Fault = { sample: string; what: 'out' | 'failure'; expected: string; made: string }
 
-/** Runs samples through a source, each with its own config. */
+/** Runs samples through a SmartModule, each with its own config. */
 export async function faultsOf(
   { dps }: Context,
-  source: Trial['processors'][number]['source'],
+  module: Uploaded,
   samples: readonly ModuleTest[],
   formats: Formats = {},
 ): Promise<Fault[]> {
   const faults: Fault[] = []
   for (const [index, { title, config = {}, records, out, failures = [] }] of samples.entries()) {
-    const traces = (await dps.smartmodules.test({ processors: [{ source, ...formats, config }], records })).records
+    const traces = (await dps.smartmodules.test({ processors: [{ ...module, ...formats, config }], records })).records
     const compare = (what: Fault['what'], made: string[], expected: string[]) => {
       for (let at = 0; at < Math.max(made.length, expected.length); at++)
         if (made[at] !== expected[at])

@@ -16,13 +16,22 @@ function wordsOf(command: Command, path = ''): Words[] {
   return [{ path, words: own }, ...command.commands.flatMap((each) => wordsOf(each, path === '' ? each.name() : `${path} ${each.name()}`))]
 }
 
+/** The options that the next word is the value of. */
+const valued = (command: Command): string[] => [
+  ...command.options.filter(({ required }) => required).flatMap(({ short, long }) => [short, long].filter((flag) => flag != null)),
+  ...command.commands.flatMap(valued),
+]
+
 const cases = (all: Words[], line: (each: Words) => string): string => all.map(line).join('\n')
 
-/** The path is made of the words before the cursor that are no options. */
-const SCRIPTS: Record<string, (all: Words[]) => string> = {
-  bash: (all) => `_dps() {
-  local path="" word
-  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do [[ $word == -* ]] || path="\${path:+$path }$word"; done
+/** The path is made of the words before the cursor that are neither options nor the values of `flags`. */
+const SCRIPTS: Record<string, (all: Words[], flags: string) => string> = {
+  bash: (all, flags) => `_dps() {
+  local path="" word before=""
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    [[ $word == -* || " ${flags} " == *" $before "* ]] || path="\${path:+$path }$word"
+    before="\${word:-none}"
+  done
   while :; do
     case "$path" in
 ${cases(all, ({ path, words }) => `      "${path}") COMPREPLY=($(compgen -W "${words.join(' ')}" -- "\${COMP_WORDS[COMP_CWORD]}")); return ;;`)}
@@ -32,10 +41,13 @@ ${cases(all, ({ path, words }) => `      "${path}") COMPREPLY=($(compgen -W "${w
 }
 complete -o default -F _dps dps
 `,
-  zsh: (all) => `#compdef dps
+  zsh: (all, flags) => `#compdef dps
 _dps() {
-  local at="" word
-  for word in \${words[2,CURRENT-1]}; do [[ $word == -* ]] || at="\${at:+$at }$word"; done
+  local at="" word before=""
+  for word in \${words[2,CURRENT-1]}; do
+    [[ $word == -* || " ${flags} " == *" $before "* ]] || at="\${at:+$at }$word"
+    before="\${word:-none}"
+  done
   while :; do
     case "$at" in
 ${cases(all, ({ path, words }) => `      "${path}") compadd -- ${words.join(' ')}; _files; return ;;`)}
@@ -62,5 +74,5 @@ export function addCompletionCommand(program: Command, io: Io): void {
     .command('completion')
     .description('print a script that completes dps in a shell: source <(dps completion bash)')
     .addArgument(new Argument('<shell>').choices(Object.keys(SCRIPTS)))
-    .action((shell: string) => io.write(`${SCRIPTS[shell]!(wordsOf(program)).trimEnd()}\n`))
+    .action((shell: string) => io.write(`${SCRIPTS[shell]!(wordsOf(program), [...new Set(valued(program))].join(' ')).trimEnd()}\n`))
 }

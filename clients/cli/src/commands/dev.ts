@@ -3,13 +3,14 @@ import { watch } from 'node:fs/promises'
 import { basename, dirname, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { contextOf, WORKSHOP_TIMEOUT_MS, type Context, type Io } from '../context.ts'
-import { ofSource, outcomeOf, textOf } from '../outcome.ts'
+import { Interrupted, ofSource, outcomeOf, textOf } from '../outcome.ts'
 import { samplesAt } from '../samples.ts'
 import {
   configOf,
   faultsOf,
   formatOptions,
   formatsOf,
+  nameOf,
   recordOptions,
   recordsOf,
   resultOf,
@@ -20,10 +21,10 @@ import {
 } from '../trials.ts'
 
 type Options = RecordOptions & FormatOptions & { config: string; samples?: string }
-type Wish = 'saved' | 'run' | 'deploy' | 'quit'
+type Wish = 'saved' | 'run' | 'deploy' | 'quit' | 'interrupt'
 
 /** As terminals send them. */
-const KEYS: Record<string, Wish> = { d: 'deploy', r: 'run', '\r': 'run', '\n': 'run', q: 'quit', '\u0003': 'quit', '\u0004': 'quit' }
+const KEYS: Record<string, Wish> = { d: 'deploy', r: 'run', '\r': 'run', '\n': 'run', q: 'quit', '\u0003': 'interrupt', '\u0004': 'quit' }
 /** An editor's save is several changes of the folder. */
 const SETTLE_MS = 50
 
@@ -107,7 +108,7 @@ export function addDevCommand(program: Command, io: Io): void {
       const context = contextOf(io, command, { timeoutMs: WORKSHOP_TIMEOUT_MS })
       const { dps, out } = context
       const file = resolve(given)
-      const name = chosen.name ?? basename(file, '.ts')
+      const name = chosen.name ?? nameOf(file)
       const config = configOf(text)
       const formats = await formatsOf(context, file, chosen)
       const newest = await recordsOf(context, chosen)
@@ -140,7 +141,7 @@ export function addDevCommand(program: Command, io: Io): void {
         beforeName = 'in the run before'
         if (samples === undefined) return
         const kept = await samplesAt(samples, '--samples')
-        const faults = await ofSource(given, faultsOf(context, source, kept, formats))
+        const faults = await ofSource(given, faultsOf(context, { source }, kept, formats))
         for (const { sample, what, expected, made } of faults) io.note(`sample ${sample}: ${what} should be ${expected}, and is ${made}`)
         if (faults.length === 0) io.note(`${kept.length} ${kept.length === 1 ? 'sample passes' : 'samples pass'}`)
       }
@@ -161,6 +162,7 @@ export function addDevCommand(program: Command, io: Io): void {
       }
       for await (const wish of wishes(io, file)) {
         if (wish === 'quit') return
+        if (wish === 'interrupt') throw new Interrupted()
         if (wish === 'deploy') await attempt(deploy)
         else if (wish === 'run') {
           records = newest

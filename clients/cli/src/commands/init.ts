@@ -44,6 +44,8 @@ export function addInitCommand(program: Command, io: Io): void {
         files.map((file) => ({ file: join(given, file) })),
         { file: ({ file }) => file },
       )
-      io.note('next: dps dev big-only.ts --records orders.ndjson   or: dps apply dps.yaml   (npm install is for editors alone)')
+      // The name is the manifest's: another one would be another SmartModule.
+      const name = `--name '${setNameOf(folder)} big-only'`
+      io.note(`next: dps dev big-only.ts ${name} --records orders.ndjson   or: dps apply dps.yaml   (npm install is for editors alone)`)
     })
 }

@@ -60,6 +60,23 @@ type Options = { prune?: boolean; replace?: string[]; planHash?: string }
 const SHOWN = 70
 const cut = (text: string | undefined): string => (text === undefined ? '' : text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text)
 
+type Difference = Pick<ManifestPlan['changes'][number]['differences'][number], 'path' | 'before' | 'after'>
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Of two objects, as schemas and configs are, only the members that differ: all of them would be cut before what is new. */
+function bySingleMembers({ path, before, after }: Difference): Difference[] {
+  if (!isObject(before) || !isObject(after)) return [{ path, before, after }]
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])]
+    .filter((name) => writeJson(before[name]) !== writeJson(after[name]))
+    .flatMap((name) =>
+      bySingleMembers({
+        path: `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`,
+        before: before[name],
+        after: after[name],
+      }),
+    )
+}
+
 /** As a table, a line for each difference; as anything else, the plan as it came. */
 function show({ out }: Context, plan: ManifestPlan): void {
   if (out.format === 'json' || out.format === 'yaml') return out.one(plan)
@@ -69,7 +86,9 @@ function show({ out }: Context, plan: ManifestPlan): void {
     const effects = [effect === action ? null : effect, adopts && action !== 'adopt' ? 'adopts' : null].filter((each) => each !== null)
     const change = effects.length > 0 ? `${action} (${effects.join(', ')})` : action
     const first = { change, kind, name, difference: '' }
-    const shown = differences.map(({ path, before, after }) => `${path}: ${cut(writeJson(before))} → ${cut(writeJson(after))}`)
+    const shown = differences
+      .flatMap(bySingleMembers)
+      .map(({ path, before, after }) => `${path}: ${cut(writeJson(before))} → ${cut(writeJson(after))}`)
     return shown.length === 0
       ? [first]
       : shown.map((difference, index) => ({ ...(index === 0 ? first : { change: '', kind: '', name: '' }), difference }))
@@ -133,7 +152,8 @@ export function addManifestCommands(program: Command, io: Io): void {
     .action(async (set: string, _options: object, command: Command) => {
       const context = contextOf(io, command)
       const { manifest } = await context.dps.manifests.get(set)
-      if (command.optsWithGlobals<GlobalOptions>().output === 'json') return context.out.one(manifest)
+      const { output } = command.optsWithGlobals<GlobalOptions>()
+      if (output === 'json' || output === 'ndjson') return context.out.one(manifest)
       io.write(toYaml(manifest))
     })
 }

@@ -1,5 +1,4 @@
 /** SmartModules: a source is compiled, tried on real records, tested, and deployed. Secrets are set from standard input. */
-import { basename } from 'node:path'
 import type { Command } from 'commander'
 import { contextOf, WORKSHOP_TIMEOUT_MS, type Io } from '../context.ts'
 import { Differs, Misused, ofSource } from '../outcome.ts'
@@ -10,6 +9,8 @@ import {
   faultsOf,
   formatOptions,
   formatsOf,
+  moduleIn,
+  nameOf,
   recordOptions,
   recordsOf,
   showTraces,
@@ -24,11 +25,11 @@ type DeployOptions = { name?: string; samples?: string; description?: string }
 
 export function addModuleCommands(program: Command, io: Io): void {
   formatOptions(recordOptions(program.command('try <source>')))
-    .description('run a SmartModule’s source over records, without deploying it; fails where a record fails')
+    .description('run a SmartModule’s source, or its binary (.wasm), over records, without deploying it; fails where a record fails')
     .option('--config <json>', 'of the step', '{}')
     .action(async (file: string, { config, ...records }: TryOptions, command: Command) => {
       const context = contextOf(io, command, { timeoutMs: WORKSHOP_TIMEOUT_MS })
-      const processors = [{ source: await sourceOf(file), ...(await formatsOf(context, file, records)), config: configOf(config) }]
+      const processors = [{ ...(await moduleIn(file)), ...(await formatsOf(context, file, records)), config: configOf(config) }]
       const chosen = await recordsOf(context, records)
       const answer = await ofSource(file, context.dps.smartmodules.test({ processors, ...chosen }))
       showTraces(context, answer.records)
@@ -39,7 +40,7 @@ export function addModuleCommands(program: Command, io: Io): void {
     .action(async (file: string, { samples, ...chosen }: FormatOptions & { samples: string }, command: Command) => {
       const context = contextOf(io, command, { timeoutMs: WORKSHOP_TIMEOUT_MS })
       const given = await samplesAt(samples, '--samples')
-      const faults = await ofSource(file, faultsOf(context, await sourceOf(file), given, await formatsOf(context, file, chosen)))
+      const faults = await ofSource(file, faultsOf(context, await moduleIn(file), given, await formatsOf(context, file, chosen)))
       if (faults.length === 0) return context.out.many([], {}, `${given.length} ${given.length === 1 ? 'sample passes' : 'samples pass'}`)
       context.out.many(faults, {
         sample: (fault) => fault.sample,
@@ -64,7 +65,7 @@ export function addModuleCommands(program: Command, io: Io): void {
     })
   program
     .command('deploy <source>')
-    .description('deploy a SmartModule’s source as its next version')
+    .description('deploy a SmartModule’s source, or its binary (.wasm), as its next version')
     .option('--name <name>', 'of the SmartModule (by the file’s name)')
     .option('--description <text>', 'what it does')
     .option(
@@ -74,8 +75,8 @@ export function addModuleCommands(program: Command, io: Io): void {
     .action(async (file: string, { name, samples, description }: DeployOptions, command: Command) => {
       const context = contextOf(io, command, { timeoutMs: WORKSHOP_TIMEOUT_MS })
       const module = {
-        name: name ?? basename(file, '.ts'),
-        source: await sourceOf(file),
+        name: name ?? nameOf(file),
+        ...(await moduleIn(file)),
         ...(description === undefined ? {} : { description }),
         ...(samples === undefined ? {} : { tests: await samplesAt(samples, '--samples') }),
       }
