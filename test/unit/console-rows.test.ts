@@ -1,7 +1,9 @@
 /** What the console makes of pasted records: a schema that all of them meet. */
+import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { fedSchemaOf, generatedOf, rowsOf, schemaOf, type Row } from '../../services/console/src/rows.ts'
+import { writeJson } from '../../clients/typescript/src/index.ts'
 import { isTypeName, jsonSchemaOf } from '../../shared/model/stream-schema.ts'
 
 const schemaFrom = (text: string) => schemaOf(rowsOf(text))
@@ -11,6 +13,45 @@ describe('pasted records', () => {
     expect(rowsOf('\uFEFF\n{"a":1}\r\n\n{"a":2}\n')).toHaveLength(2)
     expect(() => rowsOf('\n{"a":1}\n\n7\n')).toThrow('line 4 is not a JSON object')
     expect(() => rowsOf('[{"a":1},""]')).toThrow('line 2 is not a JSON object')
+  })
+})
+
+describe('pasted CSV', () => {
+  const text = 'id,zip,amount,note,paid\na1,01099,12.50,"one, ""two""\nthree",true\na2,80331,,,false\n'
+  it('has a number or a truth value only where a whole column has', () => {
+    expect(writeJson(rowsOf(text))).toBe(
+      '[{"id":"a1","zip":"01099","amount":12.50,"note":"one, \\"two\\"\\nthree","paid":true},{"id":"a2","zip":"80331","paid":false}]',
+    )
+    expect(schemaFrom(text)).toEqual({ id: 'string', zip: 'string', amount: 'number?', note: 'string?', paid: 'boolean' })
+  })
+
+  it('takes the types of the stream that it is written to', () => {
+    const schema = { id: 'string', zip: 'integer', amount: 'string', note: 'string?', paid: 'any' }
+    expect(writeJson(rowsOf('id,zip,amount,note,paid\n7,01099,,,true\n8,9,1.50,x,no', schema))).toBe(
+      '[{"id":"7","zip":"01099","amount":"","paid":"true"},{"id":"8","zip":9,"amount":"1.50","note":"x","paid":"no"}]',
+    )
+  })
+
+  it('names a row that has other cells than the header, and is not taken for JSON', () => {
+    expect(() => rowsOf('a,b\n1,2\n3\n')).toThrow('row 2 below the header has 1 cells, the header 2')
+    expect(rowsOf('\uFEFFa,b\r\n1,2\r\n')).toEqual([{ a: 1, b: 2 }])
+    expect(() => rowsOf('a,b\n1,"2\n')).toThrow('line 2 has a quote that does not close')
+    expect(() => rowsOf('a,b\n1,x "y"\n')).toThrow('line 2 has a quote')
+    expect(() => rowsOf('some text')).toThrow('line 1 is not a JSON object')
+  })
+})
+
+describe('the cells of pasted CSV', () => {
+  it('are those that another implementation reads', () => {
+    const cell = fc.string({ unit: fc.constantFrom('a', '1', '"', ',', '\n', '\r\n', ' ') })
+    const schema = { a: 'string', b: 'string' }
+    fc.assert(
+      fc.property(fc.array(fc.record({ a: cell, b: cell }), { minLength: 1 }), (rows) => {
+        const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`
+        const text = `a,b\n${rows.map(({ a, b }) => `${quoted(a)},${quoted(b)}`).join('\n')}`
+        expect(rowsOf(text, schema)).toEqual(parse(text, { columns: true }))
+      }),
+    )
   })
 })
 

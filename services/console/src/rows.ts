@@ -4,8 +4,66 @@ import { isObject } from './records.ts'
 
 export type Row = Record<string, unknown>
 
-/** Lines of JSON, or one array. Throws an Error that names the line. */
-export function rowsOf(text: string): Row[] {
+/** Whether it is CSV: its first line, the header, has several columns. */
+export const isCsv = (text: string): boolean => /^[^[{\n]*,/.test(text.trim())
+
+const CELL = /("(?:[^"]|"")*"|[^",\r\n]*)(,|\r?\n|$)/gy
+
+/** The lines of CSV (RFC 4180): a cell in quotes may hold commas and ends of lines, and a quote as two. */
+function cellsOf(text: string): string[][] {
+  const lines: string[][] = [[]]
+  let at = 0
+  for (const [whole, cell, end] of text.matchAll(CELL)) {
+    lines.at(-1)!.push(cell!.startsWith('"') ? cell!.slice(1, -1).replaceAll('""', '"') : cell!)
+    at += whole.length
+    if (end === '') break
+    if (end !== ',') lines.push([])
+  }
+  if (at < text.length) throw new Error(`line ${text.slice(0, at).split('\n').length} has a quote that does not close, or within a cell`)
+  return lines
+}
+
+/** A cell that is not text: a number or a truth value as JSON has them. */
+const PLAIN = /^(?:true|false|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/
+/** Types of fields that are not written as text. */
+const PARSED = /^(?:integer|number|boolean|object|array)/
+
+function parsed(cell: string): unknown {
+  try {
+    return parseAsWritten(cell)
+  } catch {
+    // The stream says what is wrong with it.
+    return cell
+  }
+}
+
+/** An empty cell is left out, where its field need not have a text. Without a schema a column is text as soon as one of its cells is. */
+function csvRows(text: string, schema: Record<string, string> | undefined): Row[] {
+  const [names = [], ...lines] = cellsOf(text.trim())
+  lines.forEach(({ length }, at) => {
+    if (length !== names.length) throw new Error(`row ${at + 1} below the header has ${length} cells, the header ${names.length}`)
+  })
+  const columns = names.map((name, column) => {
+    const type = schema && (Object.hasOwn(schema, name) ? schema[name]! : 'string')
+    const isText = type ? !PARSED.test(type) : !lines.every((cells) => cells[column] === '' || PLAIN.test(cells[column]!))
+    return { name, isText, mayBeEmpty: isText && type !== undefined && !type.endsWith('?') }
+  })
+  return lines.map((cells) =>
+    Object.fromEntries(
+      columns.flatMap(({ name, isText, mayBeEmpty }, column) => {
+        const cell = cells[column]!
+        return cell === '' && !mayBeEmpty ? [] : [[name, isText ? cell : parsed(cell)]]
+      }),
+    ),
+  )
+}
+
+/**
+ * Lines of JSON, one array, or CSV with a header, whose cells become what the `schema` has or, without one, what they look like. Throws an
+ * Error that names the line.
+ */
+export function rowsOf(text: string, schema?: Record<string, string>): Row[] {
+  if (isCsv(text)) return csvRows(text, schema)
   const trimmed = text.trim()
   const isList = trimmed.startsWith('[')
   const values = isList ? (parseAsWritten(trimmed) as unknown[]) : text.split('\n').map((line) => line.trim())

@@ -51,7 +51,7 @@ const Auth = z
   .optional()
   .describe('bearer token, or OAuth 2 client credentials (RFC 6749 §4.4)')
   .meta({ title: 'Authentication' })
-const timeout_ms = z.number().int().min(100).max(120_000).default(30_000).meta({ title: 'Timeout' })
+const timeout_ms = z.number().int().min(100).max(120_000).default(30_000).meta({ title: 'Timeout (ms)' })
 
 /** Config of a web service as a sink, as requests give it. */
 export const HttpSinkConfig = z.strictObject({
@@ -97,7 +97,7 @@ export const HttpSourceConfig = z.strictObject({
     .default({ kind: 'whole' })
     .describe('whole: the response, whenever it has changed (If-None-Match, If-Modified-Since); cursor and page: one page after another')
     .meta({ title: 'Paging' }),
-  poll_interval_ms: z.number().int().min(100).max(86_400_000).default(10_000).meta({ title: 'Poll interval' }),
+  poll_interval_ms: z.number().int().min(100).max(86_400_000).default(10_000).meta({ title: 'Poll interval (ms)' }),
   timeout_ms,
 })
 /** A validated config with its defaults filled in. */

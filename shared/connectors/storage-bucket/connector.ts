@@ -135,7 +135,7 @@ export const BucketSourceConfig = z
       .max(86_400_000)
       .default(5000)
       .describe('time between two searches for new objects')
-      .meta({ title: 'Poll interval' }),
+      .meta({ title: 'Poll interval (ms)' }),
   })
   .refine(hasOwnKeys, together)
 /** A validated config with its defaults filled in. */
@@ -203,7 +203,7 @@ export const BucketSinkConfig = z
       .max(64 << 20)
       .default(8 << 20)
       .describe('an object is written when its rows reach this many bytes, before compression')
-      .meta({ title: 'Object size' }),
+      .meta({ title: 'Object size (bytes)' }),
     interval_ms: z
       .number()
       .int()
@@ -211,7 +211,7 @@ export const BucketSinkConfig = z
       .max(3_600_000)
       .default(10_000)
       .describe('or when its first row has waited this long')
-      .meta({ title: 'Interval' }),
+      .meta({ title: 'Interval (ms)' }),
   })
   .refine(hasOwnKeys, together)
   .refine(({ format, columns }) => format !== 'csv' || columns !== undefined, { path: ['columns'], message: 'is required for csv' })

@@ -77,7 +77,14 @@ export const TableSourceConfig = z
       .optional()
       .describe('column that grows with every change; for mode query')
       .meta({ title: 'Cursor', examples: ['updated_at'] }),
-    poll_interval_ms: z.number().int().min(100).max(86_400_000).default(2000).describe('for mode query').meta({ title: 'Poll interval' }),
+    poll_interval_ms: z
+      .number()
+      .int()
+      .min(100)
+      .max(86_400_000)
+      .default(2000)
+      .describe('for mode query')
+      .meta({ title: 'Poll interval (ms)' }),
     connection: Connection,
   })
   .refine(({ mode, cursor }) => mode === 'replication' || cursor !== undefined, { path: ['cursor'], message: 'is required for this mode' })

@@ -76,11 +76,13 @@ function Choice({ value, isRequired, onChange, schema, id }: FieldProps) {
       onChange={({ currentTarget }) => onChange(currentTarget.value === '' ? undefined : parseAsWritten(currentTarget.value))}
     >
       <option value="">{schema.default === undefined ? '—' : `${String(schema.default)} (default)`}</option>
-      {schema.enum?.map((each) => (
-        <option key={String(each)} value={writeJson(each)}>
-          {String(each)}
-        </option>
-      ))}
+      {schema.enum
+        ?.filter((each) => each !== schema.default || each === value)
+        .map((each) => (
+          <option key={String(each)} value={writeJson(each)}>
+            {String(each)}
+          </option>
+        ))}
     </select>
   )
 }

@@ -1,4 +1,4 @@
-/** The first pipeline: a few lines of JSON become a stream, an expression becomes its step, and the counter runs. */
+/** The first pipeline: a few lines of JSON, or of CSV, become a stream, an expression becomes its step, and the counter runs. */
 import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
 import type { TestSmartModuleResponse, Trace } from '../../../../clients/typescript/src/generated/types.ts'
@@ -7,7 +7,7 @@ import { Field, Refused, Title } from '../parts/parts.tsx'
 import { Results } from '../parts/results.tsx'
 import { SameAs, type Ways } from '../parts/same-as.tsx'
 import { useAction } from '../query.ts'
-import { fedSchemaOf, generatedOf, rowsOf, schemaOf } from '../rows.ts'
+import { fedSchemaOf, generatedOf, isCsv, rowsOf, schemaOf } from '../rows.ts'
 import { may } from '../session.ts'
 import { asCurl, asYaml, needed, operand, quoted, variable } from '../same-as.ts'
 import { useUnsaved } from '../unsaved.ts'
@@ -63,6 +63,7 @@ function waysOf(name: string, text: string, filter: string, isFed: boolean): Way
       ...(isFed ? { [`${name}-generator`]: { source: { connector: 'generator', with: generated(schema) }, sink: { stream: name } } } : {}),
     },
   })
+  const file = `${name}.${isCsv(text) ? 'csv' : 'ndjson'}`
   return {
     curl: asCurl([
       { method: 'POST', path: '/streams', body: { name, schema }, into: 'SOURCE', take: 'id' },
@@ -71,7 +72,7 @@ function waysOf(name: string, text: string, filter: string, isFed: boolean): Way
       ...(isFed ? [{ method: 'POST', path: '/pipelines', body: feederOf(name, schema, source) }] : []),
       { method: 'POST', path: '/pipelines', body: pipelineOf(name, filter, source, sink) },
     ]),
-    dps: `# what YAML shows, as ${name}.yaml; the records, one a line, as ${name}.ndjson\ndps apply ${operand(`${name}.yaml`)}\ndps produce ${operand(name)} ${quoted(`${name}.ndjson`)}`,
+    dps: `# what YAML shows, as ${name}.yaml; the records, one a line, as ${file}\ndps apply ${operand(`${name}.yaml`)}\ndps produce ${operand(name)} ${quoted(file)}`,
     YAML: `# without the records\n${yaml}`,
   }
 }
@@ -169,14 +170,17 @@ export function Start() {
         >
           <input required value={name} onInput={({ currentTarget }) => setName(currentTarget.value)} />
         </Field>
-        <Field name="A file instead" hint="Lines of JSON, or one array; what it holds comes into the field below.">
+        <Field name="A file instead" hint="Lines of JSON, an array, or CSV with a header; what it holds comes into the field below.">
           <input
             type="file"
-            accept=".json,.jsonl,.ndjson"
+            accept=".json,.jsonl,.ndjson,.csv"
             onChange={({ currentTarget }) => void run(async () => setText((await currentTarget.files?.[0]?.text()) ?? text))}
           />
         </Field>
-        <Field name="Some records" hint="One JSON object a line, or an array. They make the stream’s schema, and are written to it.">
+        <Field
+          name="Some records"
+          hint="One JSON object a line, an array, or CSV with a header. They make the stream’s schema, and are written to it."
+        >
           <textarea rows={8} required spellcheck={false} value={text} onInput={({ currentTarget }) => setText(currentTarget.value)} />
         </Field>
         <Field

@@ -19,7 +19,7 @@ import { Remove } from '../parts/remove.tsx'
 import { StreamSchema } from '../parts/stream-schema.tsx'
 import { unanswered, useAction, useQuery } from '../query.ts'
 import { glimpse } from '../records.ts'
-import { rowsOf } from '../rows.ts'
+import { isCsv, rowsOf } from '../rows.ts'
 import { asCurl, needed, operand } from '../same-as.ts'
 import { SameAs } from '../parts/same-as.tsx'
 import { may } from '../session.ts'
@@ -217,7 +217,9 @@ function Users({ id }: { id: string }) {
   )
 }
 
-function Write({ id, name, onWritten }: { id: string; name: string; onWritten(): void }) {
+type Written = Pick<Definition, 'id' | 'name' | 'schema'>
+
+function Write({ stream: { id, name, schema }, onWritten }: { stream: Written; onWritten(): void }) {
   const [text, setText] = useState('')
   useUnsaved(text !== '')
   const [written, setWritten] = useState(0)
@@ -227,14 +229,14 @@ function Write({ id, name, onWritten }: { id: string; name: string; onWritten():
       onSubmit={(event) => {
         event.preventDefault()
         void run(async () => {
-          const { records } = await post<WriteStreamDataResponse>(`/streams/${id}/data`, { records: rowsOf(text) })
+          const { records } = await post<WriteStreamDataResponse>(`/streams/${id}/data`, { records: rowsOf(text, schema) })
           setText('')
           setWritten(records)
           onWritten()
         })
       }}
     >
-      <Field name="Records to write" hint="One JSON object a line, or an array; all are written, or none.">
+      <Field name="Records to write" hint="One JSON object a line, an array, or CSV with a header; all are written, or none.">
         <textarea rows={4} required spellcheck={false} value={text} onInput={({ currentTarget }) => setText(currentTarget.value)} />
       </Field>
       <Refused failure={failure} />
@@ -242,11 +244,12 @@ function Write({ id, name, onWritten }: { id: string; name: string; onWritten():
       <SameAs
         of="curl or dps"
         ways={() => {
-          const records = rowsOf(text)
+          const records = rowsOf(text, schema)
           needed(records)
+          const file = `records.${isCsv(text) ? 'csv' : 'ndjson'}`
           return {
             curl: asCurl([{ method: 'POST', path: `/streams/${id}/data`, body: { records } }]),
-            dps: `# the records, one a line, as records.ndjson\ndps produce ${operand(name)} records.ndjson`,
+            dps: `# the records, one a line, as ${file}\ndps produce ${operand(name)} ${file}`,
           }
         }}
       />
@@ -287,8 +290,7 @@ export function Stream({ id }: { id: string }) {
               <details>
                 <summary>Write records</summary>
                 <Write
-                  id={id}
-                  name={name}
+                  stream={found}
                   onWritten={() => {
                     data.refresh()
                     setWrites(writes + 1)
