@@ -9,10 +9,11 @@ import time
 import uuid
 
 
-def sign_ingest(secret: str, body: bytes, *, message_id: str | None = None, at: float | None = None) -> dict[str, str]:
+def sign_ingest(secret: str, body: bytes | str, *, message_id: str | None = None, at: float | None = None) -> dict[str, str]:
     """The headers of a request with this body, for the scheme `standard`; the same id again is the same message."""
     own = message_id or f"msg_{uuid.uuid4()}"
     seconds = str(int(time.time() if at is None else at))
     key = base64.b64decode(secret.removeprefix("whsec_")) if secret.startswith("whsec_") else secret.encode()
-    signature = hmac.new(key, f"{own}.{seconds}.".encode() + body, hashlib.sha256).digest()
+    sent = body.encode() if isinstance(body, str) else body
+    signature = hmac.new(key, f"{own}.{seconds}.".encode() + sent, hashlib.sha256).digest()
     return {"webhook-id": own, "webhook-timestamp": seconds, "webhook-signature": f"v1,{base64.b64encode(signature).decode()}"}
