@@ -2,7 +2,7 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findConnector } from '../../shared/connectors/catalogue.ts'
-import { unique } from '../harness/client.ts'
+import { loggedIn, service, unique } from '../harness/client.ts'
 import { contextFor, deliveryOf, rowsOf } from '../harness/conformance.ts'
 import { openWarehouse } from '../harness/connectors.ts'
 
@@ -122,4 +122,15 @@ describe('a patch', () => {
     const text = expect.stringMatching(/.{10}/)
     expect(await all(table)).toEqual([{ id: 1, uid: text, at: text, doc: {}, code: 'abc', raw: Buffer.from('hi') }])
   })
+})
+
+describe('the table of a sink', () => {
+  it.each(['pg_temp.rows', 'pg_catalog.rows', 'information_schema.rows', 'dps_positions', 'shop.dps_positions', 'dps_stage', 'dps_text'])(
+    'is never one of Postgres or of the connector itself, where rows would be lost: %s',
+    async (table) => {
+      const client = await loggedIn(service().accounts.enterprise)
+      const { body } = await client.call('POST', '/v1/connectors/table/check', { side: 'sink', config: { table } })
+      expect(body).toMatchObject({ ok: false, details: [{ path: '/table', message: expect.stringContaining('Postgres itself') }] })
+    },
+  )
 })

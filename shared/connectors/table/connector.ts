@@ -16,10 +16,13 @@ const Table = z
   .refine((name) => !name.includes('\0'), 'must not contain NUL')
   .meta({ title: 'Table', examples: ['reviews', 'analytics.reviews'] })
 
+/** Tables of Postgres itself, temporary ones among them, which end with a session, and of this connector. */
+const RESERVED = /^(?:pg_[^.]*|information_schema)\.|^(?:[^.]*\.)?dps_(?:positions|stage|text)$/
+
 /** Config of a table as a sink, as requests give it. */
 export const TableSinkConfig = z
   .strictObject({
-    table: Table,
+    table: Table.refine((name) => !RESERVED.test(name), 'must not be a table of Postgres itself (pg_…) or one that this connector uses'),
     batch_size: z
       .number()
       .int()
