@@ -6,7 +6,7 @@ import { METADATA_FIELDS } from '../encode/row-metadata.ts'
 import { RowMetadata } from '../row-format.ts'
 import { Secret } from '../secret.ts'
 import { CSV_ENCODINGS } from './format-reader.ts'
-import { isInside, parseTemplate, PART_NAMES } from './folders.ts'
+import { isInside, parseTemplate, PART_NAMES } from './group-by-folder.ts'
 import { describeObject } from './objects.ts'
 import { isColumnType } from './parquet-columns.ts'
 

@@ -3,7 +3,7 @@ import { createCsvEncoder } from '../encode/csv-rows.ts'
 import { createRowBuffer } from '../encode/row-buffer.ts'
 import type { RefusedRecord, Rows } from '../sink.ts'
 import type { BucketSinkConfig } from './connector.ts'
-import { partsByFolder } from './folders.ts'
+import { partsByFolder } from './group-by-folder.ts'
 import { encodeParquet } from './parquet.ts'
 
 /** `columns`: of csv. `isEncoded`: the rows are lines of csv already. `fields`: types of members by name, where known. */

@@ -12,7 +12,7 @@ import type { RowMetadata } from '../row-format.ts'
 import type { BucketSinkConfig } from './connector.ts'
 import { METADATA_FIELDS } from '../encode/row-metadata.ts'
 import { openObjectStore } from './open-store.ts'
-import { hasMembers } from './folders.ts'
+import { hasMembers } from './group-by-folder.ts'
 import { filesOf, type FileSpec } from './object-files.ts'
 
 const compressors = { gzip: promisify(gzip), zstd: promisify(zstdCompress) }

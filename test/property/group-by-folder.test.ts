@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createRowBuffer, endRow, reserve, takeRows } from '../../shared/connectors/encode/row-buffer.ts'
-import { FOLDERS_MAX, NO_VALUE, partsByFolder, type FolderPart } from '../../shared/connectors/storage-bucket/folders.ts'
+import { FOLDERS_MAX, NO_VALUE, partsByFolder, type FolderPart } from '../../shared/connectors/storage-bucket/group-by-folder.ts'
 import type { Rows } from '../../shared/connectors/sink.ts'
 
 type Row = { text: string; timeMs: number }
