@@ -1,0 +1,54 @@
+/** `docs/limits.md` says what the code keeps. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { ACCOUNT_TYPE_NAMES, LIMITS, REQUESTS_PER_MINUTE } from '../../shared/model/limits.ts'
+import { QUOTA_NAMES, quotasOf, type QuotaName } from '../../shared/model/quotas.ts'
+
+const text = await readFile(join(import.meta.dirname, '..', '..', 'docs', 'limits.md'), 'utf8')
+const rows = text.split('\n').filter((line) => line.startsWith('| '))
+/** What the table's row says behind its first cell, which begins so. */
+const said = (first: string): string => rows.find((row) => row.startsWith(`| ${first}`))?.slice(first.length + 2) ?? 'no such row'
+
+const inBytes = (bytes: number): string =>
+  bytes >= 1 << 30 ? `${bytes / 2 ** 30} GiB` : bytes >= 1 << 20 ? `${bytes / 2 ** 20} MiB` : `${bytes / 2 ** 10} KiB`
+const written = (limit: number): string => limit.toLocaleString('en-US')
+
+describe('the documented quotas', () => {
+  it.each(Object.keys(QUOTA_NAMES) as QuotaName[])('of %s are those of each account type', (name) => {
+    const print = name.endsWith('_bytes') ? inBytes : written
+    const cells = said(`\`${name}\``).split('|').slice(1, 4)
+    expect(cells.map((cell) => cell.trim())).toEqual(ACCOUNT_TYPE_NAMES.map((type) => print(quotasOf(type, {})[name])))
+  })
+})
+
+describe('the documented limits', () => {
+  it.each([
+    ['requests per account', ...Object.entries(REQUESTS_PER_MINUTE).map(([type, limit]) => `${type} ${written(limit)}`)],
+    ['JSON body', inBytes(LIMITS.body_bytes_max), written(LIMITS.body_values_max), written(LIMITS.body_escapes_max)],
+    ['JSON body', `${LIMITS.nesting_max} deep`, inBytes(LIMITS.credentials_body_bytes_max)],
+    ['faults of a refused request', written(LIMITS.details_max)],
+    ['SmartModule upload, manifest', inBytes(LIMITS.smartmodule_body_bytes_max)],
+    ['names', `1–${LIMITS.name_characters_max}`],
+    ['list page', `1–${LIMITS.page_size_max}`],
+    ['stream data page', `1–${written(LIMITS.data_limit_max)} (${LIMITS.data_limit_default})`],
+    ['records of one write', written(LIMITS.write_records_max)],
+    ['fields', `1–${written(LIMITS.stream_fields_max)}`],
+    ['partitions', `1–${LIMITS.stream_partitions_max}`, `up to ${LIMITS.adopted_partitions_max}`],
+    ['one batch', inBytes(LIMITS.topic_batch_bytes_max)],
+    ['schemas that another stream has had', inBytes(LIMITS.stream_schemas_bytes_max)],
+    ['what a pipeline runs', inBytes(LIMITS.definition_bytes_max)],
+    ['distinct binaries of a chain', inBytes(LIMITS.chain_binaries_bytes_max)],
+    ['steps', String(LIMITS.chain_steps_max), written(LIMITS.config_values_max)],
+    ['tasks', String(LIMITS.tasks_max)],
+    ['policy `retry`', `up to ${LIMITS.retries_max}`, `up to ${written(LIMITS.backoff_ms_max)}`],
+    ['explain, preview', `${LIMITS.preview_records_max} records`],
+    ['comparing two versions', `${LIMITS.compare_records_max} records`],
+    ['redrive', `${LIMITS.redrives_max} times`, `${written(LIMITS.job_ranges_max)} separate ranges`],
+    ['source', inBytes(LIMITS.smartmodule_source_characters_max)],
+    ['tests that are kept', inBytes(LIMITS.smartmodule_tests_bytes_max)],
+    ['time per call', `${LIMITS.call_timeout_ms_min}–${written(LIMITS.call_timeout_ms_max)}`],
+  ])('of %s are the code’s', (first, ...expected) => {
+    for (const each of expected) expect(said(`${first}`)).toContain(each)
+  })
+})
