@@ -47,7 +47,7 @@ function follow(fleetFeed: FleetFeed, accountId: string) {
   }
 }
 
-export const followEvents = operation(followEventsContract, async ({ fleetFeed }, { accountId }) => ({
+export const followEventsOperation = operation(followEventsContract, async ({ fleetFeed }, { accountId }) => ({
   status: 200,
   events: follow(fleetFeed, accountId),
 }))

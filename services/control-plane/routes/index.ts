@@ -18,29 +18,35 @@ import { checkConnectorOperation, getConnectorOperation, listConnectorsOperation
 import { getDeadLetterOperation, listDeadLetterGroupsOperation, listDeadLettersOperation, redriveOperation } from './dead-letters.ts'
 import { cancelJobOperation, getJobOperation, listJobsOperation, replayOperation } from './jobs.ts'
 import { createKeyOperation, deleteKeyOperation, listKeysOperation } from './keys.ts'
-import { getAccounting, getHistory, getLedger, getMetrics, getOffsets } from './operate/operate.ts'
-import { applyManifest, getManifest, planManifest } from './manifests/manifests.ts'
-import { followEvents } from './events.ts'
-import { getLineage } from './lineage.ts'
-import { getOverview } from './overview.ts'
-import { getLogs } from './operate/logs.ts'
-import { tailPipeline } from './operate/tail.ts'
-import { explain, preview } from './operate/trace.ts'
-import { createPipeline } from './pipelines/create-pipeline.ts'
+import {
+  getAccountingOperation,
+  getHistoryOperation,
+  getLedgerOperation,
+  getMetricsOperation,
+  getOffsetsOperation,
+} from './operate/operate.ts'
+import { applyManifestOperation, getManifestOperation, planManifestOperation } from './manifests/manifests.ts'
+import { followEventsOperation } from './events.ts'
+import { getLineageOperation } from './lineage.ts'
+import { getOverviewOperation } from './overview.ts'
+import { getLogsOperation } from './operate/logs.ts'
+import { tailPipelineOperation } from './operate/tail.ts'
+import { explainOperation, previewOperation } from './operate/trace.ts'
+import { createPipelineOperation } from './pipelines/create-pipeline.ts'
 import {
   deletePipelineOperation,
   getPipelineOperation,
-  getPipelineStatus,
+  getPipelineStatusOperation,
   listPipelinesOperation,
   pipelineActions,
 } from './pipelines/pipelines.ts'
-import { getCanary, promoteCanary } from './pipelines/canary.ts'
+import { getCanaryOperation, promoteCanaryOperation } from './pipelines/canary.ts'
 import { resetOffsetsOperation } from './pipelines/reset-offsets.ts'
 import { planPipelineOperation, updatePipelineOperation } from './pipelines/update-pipeline.ts'
-import { compileSmartModule } from './smartmodules/compile-smartmodule.ts'
-import { compareVersions } from './smartmodules/compare-versions.ts'
-import { testSmartModule } from './smartmodules/test-smartmodule.ts'
-import { deploySmartModule } from './smartmodules/deploy-smartmodule.ts'
+import { compileSmartModuleOperation } from './smartmodules/compile-smartmodule.ts'
+import { compareVersionsOperation } from './smartmodules/compare-versions.ts'
+import { testSmartModuleOperation } from './smartmodules/test-smartmodule.ts'
+import { deploySmartModuleOperation } from './smartmodules/deploy-smartmodule.ts'
 import {
   deleteSmartModuleOperation,
   getSmartModuleOperation,
@@ -49,12 +55,12 @@ import {
   listVersionsOperation,
 } from './smartmodules/smartmodules.ts'
 import { createSecretOperation, deleteSecretOperation, getSecretOperation, listSecretsOperation, updateSecretOperation } from './secrets.ts'
-import { createStream } from './streams/create-stream.ts'
+import { createStreamOperation } from './streams/create-stream.ts'
 import { updateStreamOperation } from './streams/update-stream.ts'
-import { tailStream } from './streams/tail.ts'
-import { getStreamData, writeStreamData } from './streams/stream-data.ts'
-import { checkStreamSchema, listStreamSchemas } from './streams/schemas.ts'
-import { getStreamRecords } from './streams/stream-records.ts'
+import { tailStreamOperation } from './streams/tail.ts'
+import { getStreamDataOperation, writeStreamDataOperation } from './streams/stream-data.ts'
+import { checkStreamSchemaOperation, listStreamSchemasOperation } from './streams/schemas.ts'
+import { getStreamRecordsOperation } from './streams/stream-records.ts'
 import { deleteStreamOperation, getStreamOperation, listStreamsOperation } from './streams/streams.ts'
 
 export const OPERATIONS: readonly Operation[] = [
@@ -64,44 +70,44 @@ export const OPERATIONS: readonly Operation[] = [
   deleteKeyOperation,
   listAuditOperation,
   listSmartModulesOperation,
-  compileSmartModule,
-  testSmartModule,
-  deploySmartModule,
+  compileSmartModuleOperation,
+  testSmartModuleOperation,
+  deploySmartModuleOperation,
   getSmartModuleOperation,
   listVersionsOperation,
   getVersionOperation,
-  compareVersions,
+  compareVersionsOperation,
   deleteSmartModuleOperation,
   listConnectorsOperation,
   getConnectorOperation,
   validateConnectorOperation,
   checkConnectorOperation,
-  planManifest,
-  applyManifest,
-  getManifest,
-  getOverview,
-  getLineage,
-  followEvents,
+  planManifestOperation,
+  applyManifestOperation,
+  getManifestOperation,
+  getOverviewOperation,
+  getLineageOperation,
+  followEventsOperation,
   listPipelinesOperation,
-  createPipeline,
+  createPipelineOperation,
   getPipelineOperation,
   updatePipelineOperation,
   planPipelineOperation,
   deletePipelineOperation,
-  getPipelineStatus,
+  getPipelineStatusOperation,
   ...pipelineActions,
-  getOffsets,
+  getOffsetsOperation,
   resetOffsetsOperation,
-  getAccounting,
-  getMetrics,
-  getLedger,
-  getHistory,
-  getLogs,
-  tailPipeline,
-  explain,
-  preview,
-  getCanary,
-  promoteCanary,
+  getAccountingOperation,
+  getMetricsOperation,
+  getLedgerOperation,
+  getHistoryOperation,
+  getLogsOperation,
+  tailPipelineOperation,
+  explainOperation,
+  previewOperation,
+  getCanaryOperation,
+  promoteCanaryOperation,
   listDeadLettersOperation,
   redriveOperation,
   // Before the one below, whose path it would match too.
@@ -126,14 +132,14 @@ export const OPERATIONS: readonly Operation[] = [
   updateSecretOperation,
   deleteSecretOperation,
   listStreamsOperation,
-  createStream,
+  createStreamOperation,
   getStreamOperation,
   updateStreamOperation,
-  listStreamSchemas,
-  checkStreamSchema,
+  listStreamSchemasOperation,
+  checkStreamSchemaOperation,
   deleteStreamOperation,
-  getStreamData,
-  getStreamRecords,
-  tailStream,
-  writeStreamData,
+  getStreamDataOperation,
+  getStreamRecordsOperation,
+  tailStreamOperation,
+  writeStreamDataOperation,
 ]

@@ -49,7 +49,7 @@ async function connectedBy(db: Database, { id, revision }: LineageRow): Promise<
   return found
 }
 
-export const getLineage = operation(getLineageContract, async ({ db }, { accountId }) => {
+export const getLineageOperation = operation(getLineageContract, async ({ db }, { accountId }) => {
   const { pipelines, streams } = await listLineage(db, accountId)
   const names = new Map(streams.map(({ id, name }) => [id, name]))
   const nodes = new Map<string, Lineage['nodes'][number]>()

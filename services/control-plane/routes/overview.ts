@@ -3,7 +3,7 @@ import { getOverviewContract } from '../../../shared/api/overview.ts'
 import { glancesOf } from '../fleet-feed/glances.ts'
 import { operation } from './operation.ts'
 
-export const getOverview = operation(getOverviewContract, async ({ db }, { accountId }) => {
+export const getOverviewOperation = operation(getOverviewContract, async ({ db }, { accountId }) => {
   const pipelines = await glancesOf(db, accountId)
   const sumOf = (member: 'records_per_second' | 'lag' | 'dead_letters') => pipelines.reduce((sum, each) => sum + each[member], 0)
   return {

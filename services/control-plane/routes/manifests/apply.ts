@@ -5,12 +5,12 @@ import type { Manifest, PlannedChange } from '../../../../shared/api/manifests.t
 import { ERROR_CODES } from '../../../../shared/errors/codes.ts'
 import type { Contract } from '../../../../shared/api/operation.ts'
 import type { Audited, Caller, Deps, Reply } from '../../deps.ts'
-import { createPipeline, examinePipeline } from '../pipelines/create-pipeline.ts'
+import { createPipelineOperation, examinePipeline } from '../pipelines/create-pipeline.ts'
 import { deletePipelineOperation } from '../pipelines/pipelines.ts'
 import { updatePipelineOperation } from '../pipelines/update-pipeline.ts'
-import { deploySmartModule } from '../smartmodules/deploy-smartmodule.ts'
+import { deploySmartModuleOperation } from '../smartmodules/deploy-smartmodule.ts'
 import { deleteSmartModuleOperation } from '../smartmodules/smartmodules.ts'
-import { createStream } from '../streams/create-stream.ts'
+import { createStreamOperation } from '../streams/create-stream.ts'
 import { deleteStreamOperation } from '../streams/streams.ts'
 import { updateStreamOperation } from '../streams/update-stream.ts'
 import { toServiceError } from '../../middleware/errors.ts'
@@ -62,7 +62,7 @@ async function applyStream(work: Work, change: PlannedChange): Promise<Made> {
   const asked = manifest.streams[name]!
   if (action === 'create') {
     const body = streamRequest(name, asked)
-    return { id: Created.parse((await run(work, createStream, undefined, { params: {}, query: {}, body })).body).id }
+    return { id: Created.parse((await run(work, createStreamOperation, undefined, { params: {}, query: {}, body })).body).id }
   }
   const { id } = known.streams.get(name)!
   if (action === 'adopt') return { id }
@@ -80,7 +80,7 @@ async function applyModule(work: Work, change: PlannedChange): Promise<Made> {
     await updateDescription(deps.db, existing!.id, asked.description ?? '')
     return { id: existing!.id }
   }
-  const { body } = await run(work, deploySmartModule, existing?.id, { params: {}, query: {}, body: moduleRequest(name, asked) })
+  const { body } = await run(work, deploySmartModuleOperation, existing?.id, { params: {}, query: {}, body: moduleRequest(name, asked) })
   const { id, version } = CreatedVersion.parse(body)
   return asked.wasm_binary === undefined ? { id } : { id, fingerprint: fingerprintOf(hashOfBinary(asked.wasm_binary), version) }
 }
@@ -97,7 +97,7 @@ async function applyPipeline(work: Work, change: PlannedChange): Promise<Made> {
     return { id: existing!.id }
   }
   const make = async () => {
-    const { body } = await run(work, createPipeline, undefined, { params: {}, query: { check: 'true' }, body: request })
+    const { body } = await run(work, createPipelineOperation, undefined, { params: {}, query: { check: 'true' }, body: request })
     return { id: CreatedPipeline.parse(body).pipeline_id }
   }
   if (action === 'create') return make()

@@ -10,7 +10,7 @@ import { operation } from '../operation.ts'
 
 const show = ({ set, hash, changes, unchanged }: Planned) => ({ set, hash, changes, unchanged })
 
-export const planManifest = operation(planManifestContract, async (deps, caller, { body }) => {
+export const planManifestOperation = operation(planManifestContract, async (deps, caller, { body }) => {
   const plan = await planOf(deps.db, caller.accountId, body)
   await assertMakeable(deps, caller, body, plan)
   return { status: 200 as const, body: show(plan) }
@@ -19,7 +19,7 @@ export const planManifest = operation(planManifestContract, async (deps, caller,
 /** By account: what one applies is what the next one is planned on. */
 const applying = createOneAtATime()
 
-export const applyManifest = operation(applyManifestContract, (deps, caller, { body: { hash, ...asked } }) =>
+export const applyManifestOperation = operation(applyManifestContract, (deps, caller, { body: { hash, ...asked } }) =>
   applying.run(caller.accountId, async () => {
     const plan = await planOf(deps.db, caller.accountId, asked)
     if (hash !== undefined && hash !== plan.hash)
@@ -30,7 +30,7 @@ export const applyManifest = operation(applyManifestContract, (deps, caller, { b
   }),
 )
 
-export const getManifest = operation(getManifestContract, async ({ db }, { accountId }, { params }) => {
+export const getManifestOperation = operation(getManifestContract, async ({ db }, { accountId }, { params }) => {
   const manifest = await exportSet(db, accountId, params.id)
   if (!manifest) throw notFound('the set')
   return { status: 200, body: { manifest } }

@@ -67,7 +67,7 @@ function follow(logs: LogBook, pipelineId: string, query: Query, exists: () => P
 
 const START_MS = 3000
 
-export const getLogs = operation(getLogsContract, async (deps, caller, { params, query }) => {
+export const getLogsOperation = operation(getLogsContract, async (deps, caller, { params, query }) => {
   const { id } = await getPipeline(deps, caller, params.id)
   // Right after its start a control plane knows only some of the lines.
   await withDeadline(deps.logsRead, 'reading the logs', START_MS)

@@ -6,7 +6,7 @@ import { tail } from '../../tail/tail.ts'
 import { getPipeline } from '../own-pipeline.ts'
 import { operation } from '../operation.ts'
 
-export const tailPipeline = operation(tailPipelineContract, async (deps, caller, { params, query }) => {
+export const tailPipelineOperation = operation(tailPipelineContract, async (deps, caller, { params, query }) => {
   const { definition } = await getPipeline(deps, caller, params.id)
   await placeInPipeline(deps.db, definition, query.at)
   const filter = query.filter === undefined ? undefined : await filterStep(deps, caller, query.filter)

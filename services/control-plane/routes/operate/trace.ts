@@ -25,7 +25,7 @@ async function isCanaryOff({ db }: Pick<Deps, 'db'>, pipeline: PipelineRow, own:
   return row !== undefined && handledBy(row, pipeline, await listObserved(db, pipeline.id)).isOff
 }
 
-export const explain = operation(explainContract, async (deps, caller, { params, query }) => {
+export const explainOperation = operation(explainContract, async (deps, caller, { params, query }) => {
   const pipeline = await getPipeline(deps, caller, params.id)
   const { definition } = pipeline
   const layout = await layoutOf(deps.cluster, definition.source.topic, 'the source’s topic', query.partition)
@@ -70,7 +70,7 @@ export const explain = operation(explainContract, async (deps, caller, { params,
   }
 })
 
-export const preview = operation(previewContract, async (deps, caller, { params, body }) => {
+export const previewOperation = operation(previewContract, async (deps, caller, { params, body }) => {
   const pipeline = await getPipeline(deps, caller, params.id)
   const { from, limit, partition, processors } = body ?? { from: 'latest' as const, limit: 10 }
   const layout = await layoutOf(deps.cluster, pipeline.definition.source.topic, 'the source’s topic', partition)

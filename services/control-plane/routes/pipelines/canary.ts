@@ -27,7 +27,7 @@ function pinned({ definition, request }: PipelineRow): Processors {
   }))
 }
 
-export const getCanary = operation(getCanaryContract, async (deps, caller, { params }) => {
+export const getCanaryOperation = operation(getCanaryContract, async (deps, caller, { params }) => {
   const pipeline = await getPipeline(deps, caller, params.id)
   const row = await findCanary(deps.db, pipeline.id)
   if (!row) throw notFound('a canary of the pipeline')
@@ -61,7 +61,7 @@ export const getCanary = operation(getCanaryContract, async (deps, caller, { par
   }
 })
 
-export const promoteCanary = operation(promoteCanaryContract, async (deps, caller, { params }) => {
+export const promoteCanaryOperation = operation(promoteCanaryContract, async (deps, caller, { params }) => {
   const pipeline = await getPipeline(deps, caller, params.id)
   const canary = await findCanary(deps.db, pipeline.id)
   if (!canary) throw notFound('a canary of the pipeline')

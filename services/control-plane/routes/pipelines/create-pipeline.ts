@@ -207,7 +207,7 @@ export async function examinePipeline(deps: CheckDeps & StoreDeps, caller: Calle
   if (isExternal(body)) await assertReachable(deps, caller, body)
 }
 
-export const createPipeline = operation(createPipelineContract, async (deps, caller, { body, query }) => {
+export const createPipelineOperation = operation(createPipelineContract, async (deps, caller, { body, query }) => {
   assertMayUse(caller, body)
   const id = newId('pipeline')
   if (query.check === 'true' && isExternal(body)) await examinePipeline(deps, caller, body)

@@ -78,7 +78,7 @@ export const getPipelineOperation = operation(getPipelineContract, async (deps, 
   return { status: 200, body: showPipeline(row, await findShownCanary(deps.db, row.id)), headers: pipelineEtag(row) }
 })
 
-export const getPipelineStatus = operation(getPipelineStatusContract, async (deps, caller, { params }) => {
+export const getPipelineStatusOperation = operation(getPipelineStatusContract, async (deps, caller, { params }) => {
   const row = await getPipeline(deps, caller, params.id)
   const [observed, canary] = await Promise.all([listObserved(deps.db, row.id), findCanary(deps.db, row.id)])
   const tasks = observed.map(({ pipeline_id: _id, attempt: _attempt, ...task }) => task)

@@ -10,7 +10,7 @@ import { operation } from '../operation.ts'
 import { streamRecords } from '../../trace/stream-records.ts'
 import { JSON_ENDS } from '../../trace/trace.ts'
 
-export const compareVersions = operation(compareVersionsContract, async (deps, caller, { params, body }) => {
+export const compareVersionsOperation = operation(compareVersionsContract, async (deps, caller, { params, body }) => {
   if (!(await findSmartModule(deps.db, caller.accountId, params.id))) throw notFound('the SmartModule')
   assertMayUse(caller, { source: { connector_id: streamConnector.id, config: {} } })
   const entries = [body.before, body.after].map(({ version, config }) => ({

@@ -49,7 +49,7 @@ export async function compiled(workshop: Workshop, accountId: string, code: stri
   return { binary: Buffer.from(result.binary), parameters: result.parameters }
 }
 
-export const compileSmartModule = operation(compileSmartModuleContract, async ({ workshop }, { accountId }, { body }) => {
+export const compileSmartModuleOperation = operation(compileSmartModuleContract, async ({ workshop }, { accountId }, { body }) => {
   const result = await compile(workshop, accountId, body.source.code)
   if ('details' in result) return { status: 200, body: { ok: false, details: result.details } }
   const { binary, parameters } = result

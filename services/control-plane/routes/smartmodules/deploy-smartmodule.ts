@@ -93,7 +93,7 @@ export async function examineUpload(
   return { candidate, config, source, tests }
 }
 
-export const deploySmartModule = operation(deploySmartModuleContract, async (deps, caller, { body }) => {
+export const deploySmartModuleOperation = operation(deploySmartModuleContract, async (deps, caller, { body }) => {
   const { db } = deps
   const { candidate, config, source, tests } = await examineUpload(deps, caller.accountId, body)
   const { sha256, kind, binary, input_format, output_format, extism_function = null } = candidate

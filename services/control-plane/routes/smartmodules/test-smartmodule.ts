@@ -68,7 +68,7 @@ async function resolveTrial({ db, workshop }: Pick<Deps, 'db' | 'workshop'>, { a
   return { steps, binaries, details }
 }
 
-export const testSmartModule = operation(testSmartModuleContract, async (deps, caller, { body }) => {
+export const testSmartModuleOperation = operation(testSmartModuleContract, async (deps, caller, { body }) => {
   assertMayTry(caller, body)
   const { steps, binaries, details } = await resolveTrial(deps, caller, body.processors)
   const owner = { id: 'test', account_id: caller.accountId }

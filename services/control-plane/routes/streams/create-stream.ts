@@ -48,7 +48,7 @@ export async function describeStream(
   return { ...place, ...found }
 }
 
-export const createStream = operation(createStreamContract, async (deps, caller, { body }) => {
+export const createStreamOperation = operation(createStreamContract, async (deps, caller, { body }) => {
   const { db, log } = deps
   const id = newId('stream')
   const { name, description, key } = body

@@ -13,7 +13,7 @@ import { withDeadline } from '../../with-deadline.ts'
 import { operation } from '../operation.ts'
 import { changeOf, type SchemaChange } from './update-stream.ts'
 
-export const listStreamSchemas = operation(listStreamSchemasContract, async ({ db }, caller, { params }) => {
+export const listStreamSchemasOperation = operation(listStreamSchemasContract, async ({ db }, caller, { params }) => {
   const stream = await findStream(db, caller.accountId, params.id)
   if (!stream) throw notFound('the stream')
   const found = await listSchemas(db, stream.id, stream.schema_id)
@@ -47,7 +47,7 @@ export async function schemaChangeFaults(
   }
 }
 
-export const checkStreamSchema = operation(checkStreamSchemaContract, async (deps, caller, { params, body }) => {
+export const checkStreamSchemaOperation = operation(checkStreamSchemaContract, async (deps, caller, { params, body }) => {
   const stream = await findStream(deps.db, caller.accountId, params.id)
   if (!stream) throw notFound('the stream')
   const { details, after } = await schemaChangeFaults(deps, stream, body)

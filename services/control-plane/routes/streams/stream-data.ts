@@ -7,7 +7,7 @@ import { activeStream } from './active-stream.ts'
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
 
-export const getStreamData = operation(getStreamDataContract, async ({ db, streamData, readPacer }, caller, { params, query }) => {
+export const getStreamDataOperation = operation(getStreamDataContract, async ({ db, streamData, readPacer }, caller, { params, query }) => {
   const stream = await activeStream(db, caller.accountId, params.id)
   if (query.cursor !== undefined && (query.partition !== undefined || query.order === 'desc' || (query.page ?? 1) > 1)) {
     throw invalidRequest([
@@ -23,7 +23,7 @@ export const getStreamData = operation(getStreamDataContract, async ({ db, strea
   }
 })
 
-export const writeStreamData = operation(writeStreamDataContract, async ({ db, streamData }, caller, { params }) => {
+export const writeStreamDataOperation = operation(writeStreamDataContract, async ({ db, streamData }, caller, { params }) => {
   const stream = await activeStream(db, caller.accountId, params.id)
   return { status: 201, body: await withDeadline(streamData.write(stream, caller.records!, caller.keyed), 'writing to the stream') }
 })

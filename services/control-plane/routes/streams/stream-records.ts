@@ -50,7 +50,7 @@ async function edgesAround(cluster: Cluster, layout: TopicLayout, streamId: stri
   return { ...(isOlder ? { older: edge('low') } : {}), ...(isNewer ? { newer: edge('high') } : {}) }
 }
 
-export const getStreamRecords = operation(getStreamRecordsContract, async (deps, caller, { params, query }) => {
+export const getStreamRecordsOperation = operation(getStreamRecordsContract, async (deps, caller, { params, query }) => {
   const stream = await activeStream(deps.db, caller.accountId, params.id)
   const { partition, offset, timestamp, limit, key } = query
   const edge = edgeOf(query)

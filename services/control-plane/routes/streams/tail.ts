@@ -6,7 +6,7 @@ import { tail } from '../../tail/tail.ts'
 import { operation } from '../operation.ts'
 import { activeStream } from './active-stream.ts'
 
-export const tailStream = operation(tailStreamContract, async (deps, caller, { params, query }) => {
+export const tailStreamOperation = operation(tailStreamContract, async (deps, caller, { params, query }) => {
   const { id } = await activeStream(deps.db, caller.accountId, params.id)
   const filter = query.filter === undefined ? undefined : await filterStep(deps, caller, query.filter)
   const place = async () => {
