@@ -113,8 +113,8 @@ async function wholeHash({ dps }: Context, request: Parameters<Client['manifests
   )
 }
 
-/** Changes are made within the request: each may take a while. */
-export const APPLY_TIMEOUT_MS = 30 * 60_000
+/** Changes are made within the request, and sources compiled for a plan: each may take a while. */
+export const MANIFEST_TIMEOUT_MS = 30 * 60_000
 
 export function addManifestCommands(program: Command, io: Io): void {
   const asked = async (file: string, { prune = false, replace = [] }: Options) => ({ manifest: await manifestIn(file), prune, replace })
@@ -126,7 +126,7 @@ export function addManifestCommands(program: Command, io: Io): void {
   options(program.command('diff <manifest>'))
     .description('say what applying a manifest would change; fails where it would change something')
     .action(async (file: string, given: Options, command: Command) => {
-      const context = contextOf(io, command)
+      const context = contextOf(io, command, { timeoutMs: MANIFEST_TIMEOUT_MS })
       const plan = await context.dps.manifests.plan(await asked(file, given))
       const { changes, unchanged, hash } = plan
       show(context, plan)
@@ -138,7 +138,7 @@ export function addManifestCommands(program: Command, io: Io): void {
     .description('make the changes that `dps diff` names')
     .option('--plan-hash <hash>', 'of the plan that was seen, or its first 8 characters or more: exactly that is applied, or nothing')
     .action(async (file: string, given: Options, command: Command) => {
-      const context = contextOf(io, command, { isFinished: true, timeoutMs: APPLY_TIMEOUT_MS })
+      const context = contextOf(io, command, { isFinished: true, timeoutMs: MANIFEST_TIMEOUT_MS })
       const request = await asked(file, given)
       const hash = given.planHash === undefined ? undefined : await wholeHash(context, request, given.planHash)
       const answer = await context.dps.manifests.apply({ ...request, ...(hash === undefined ? {} : { hash }) })

@@ -5,7 +5,7 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import { writeJson, type Manifest, type Session } from '../../../typescript/src/index.ts'
 import { operationsIn } from '../api-document.ts'
-import { APPLY_TIMEOUT_MS, parsed } from './manifests.ts'
+import { MANIFEST_TIMEOUT_MS, parsed } from './manifests.ts'
 import { contextOf, idOf, WORKSHOP_TIMEOUT_MS, type Context, type Io } from '../context.ts'
 import { outcomeOf, textOf } from '../outcome.ts'
 
@@ -121,6 +121,7 @@ const TOOLS = [
     name: 'plan',
     description: 'What applying a manifest would change, and the plan’s hash; changes nothing.',
     needs: ['pipelines:read', 'streams:read', 'smartmodules:read'],
+    timeoutMs: MANIFEST_TIMEOUT_MS,
     input: { manifest, ...planned },
     run: ({ dps }, { manifest: text, ...how }) => dps.manifests.plan({ manifest: manifestOf(text), ...how }),
   }),
@@ -136,7 +137,7 @@ const TOOLS = [
     description: 'Apply a manifest: exactly the plan with this hash, or nothing.',
     needs: ['pipelines:write', 'streams:write', 'smartmodules:write'],
     isWriting: true,
-    timeoutMs: APPLY_TIMEOUT_MS,
+    timeoutMs: MANIFEST_TIMEOUT_MS,
     input: { manifest, hash: z.string().describe('Of the plan, which had the same prune and replace'), ...planned },
     run: ({ dps }, { manifest: text, ...how }) => dps.manifests.apply({ manifest: manifestOf(text), ...how }),
   }),
