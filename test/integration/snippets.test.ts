@@ -46,12 +46,12 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-const environment = () => ({
+const environment = ({ api_key, api_secret } = account) => ({
   PATH: process.env.PATH,
   HOME: folder,
   DPS_URL: service().apiUrl,
-  DPS_API_KEY: account.api_key,
-  DPS_API_SECRET: account.api_secret,
+  DPS_API_KEY: api_key,
+  DPS_API_SECRET: api_secret,
 })
 const shell = (script: string, env: Record<string, string> = {}) =>
   run('bash', ['-euc', script], { cwd: folder, env: { ...environment(), ...env }, timeout: LIMIT_MS })
@@ -138,7 +138,9 @@ describe('dps', () => {
       join(place, 'shop.yaml'),
       (await blockWith('docs/manifests.md', 'yaml', 'set: shop')).replaceAll('shop', unique('docs')),
     )
-    const planned = run('bash', ['-c', '"$0" diff shop.yaml -o json', dps], { cwd: place, env: environment(), timeout: LIMIT_MS })
+    // The account of the other snippets has a stream of this name, which can't become this one.
+    const env = environment((await openAccount('developer')).account)
+    const planned = run('bash', ['-c', '"$0" diff shop.yaml -o json', dps], { cwd: place, env, timeout: LIMIT_MS })
     const { code, stdout } = (await planned.catch((error: unknown) => error)) as { code: number; stdout: string }
     expect([code, JSON.parse(stdout)]).toMatchObject([
       1,
