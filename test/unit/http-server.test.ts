@@ -53,9 +53,12 @@ async function until(condition: () => boolean | Promise<boolean>, quickMs = 10_0
   throw new Error(`not within ${withinMs} ms`)
 }
 
+/** Short, and longer than this process may stand still between a connection and what is written to it. */
+const LATE = { headersMs: 2000, requestMs: 4000 }
+
 describe('a connection', () => {
   it('without a whole head in time is answered with 408 and ends, though its client keeps it open', async () => {
-    await listen((_, response) => response.end('ok'), { headersMs: 200, requestMs: 400 })
+    await listen((_, response) => response.end('ok'), LATE)
     const half = await open()
     half.socket.write('GET / HTTP/1.1\r\nHo')
     await until(() => half.text().includes('408 Request Timeout'))
@@ -82,10 +85,8 @@ describe('a connection', () => {
   })
 
   it('without a whole body in time ends, one with a slow handler does not', async () => {
-    await listen((request, response) => void request.resume().once('end', () => setTimeout(() => response.end('slow'), 1000)), {
-      headersMs: 200,
-      requestMs: 400,
-    })
+    const slowMs = LATE.requestMs + 1000
+    await listen((request, response) => void request.resume().once('end', () => setTimeout(() => response.end('slow'), slowMs)), LATE)
     const half = await open()
     half.socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nfive.')
     const slow = await open()
