@@ -63,6 +63,19 @@ async function stop(child: ChildProcess): Promise<void> {
   await gone
 }
 
+const CREATE_TRIES = 6
+
+/** Again where a broker has not answered in time, as on a busy machine: a topic that is there already stays as it is. */
+async function untilCreated(create: () => Promise<void>): Promise<void> {
+  for (let left = CREATE_TRIES - 1; ; left--) {
+    try {
+      return await create()
+    } catch (error) {
+      if (left === 0) throw error
+    }
+  }
+}
+
 /** Creates the topics and publishes binary and definition, as the control plane would. */
 async function prepare(arena: Arena, prefix: string): Promise<PipelineDefinition> {
   const names = serviceNames(prefix)
@@ -70,12 +83,10 @@ async function prepare(arena: Arena, prefix: string): Promise<PipelineDefinition
   const producer = arena.kafka.producer()
   await Promise.all([admin.connect(), producer.connect()])
   const [source, sink, deadLetters] = [`${prefix}.source`, `${prefix}.sink`, `${prefix}.dead-letters`] as const
-  await ensureServiceTopics(admin, names, 1)
+  await untilCreated(() => ensureServiceTopics(admin, names, 1))
   const config = { 'min.insync.replicas': '1' }
-  await ensureTopics(
-    admin,
-    [source, sink, deadLetters].map((topic) => ({ topic, partitions: PARTITIONS, replicationFactor: 1, config })),
-  )
+  const topics = [source, sink, deadLetters].map((topic) => ({ topic, partitions: PARTITIONS, replicationFactor: 1, config }))
+  await untilCreated(() => ensureTopics(admin, topics))
   const binary = Buffer.from(await compileSmartModule(POISON_MODULE))
   const sha256 = createHash('sha256').update(binary).digest('hex')
   const definition: PipelineDefinition = {
