@@ -1,12 +1,12 @@
 /** `docs/limits.md` says what the code keeps. */
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { ACCOUNT_TYPE_NAMES, LIMITS, REQUESTS_PER_MINUTE } from '../../shared/model/limits.ts'
 import { QUOTA_NAMES, quotasOf, type QuotaName } from '../../shared/model/quotas.ts'
+import { read } from './repository.ts'
 
-const text = await readFile(join(import.meta.dirname, '..', '..', 'docs', 'limits.md'), 'utf8')
-const rows = text.split('\n').filter((line) => line.startsWith('| '))
+const rows = read('docs/limits.md')
+  .split('\n')
+  .filter((line) => line.startsWith('| '))
 /** What the table's row says behind its first cell, which begins so. */
 const said = (first: string): string => rows.find((row) => row.startsWith(`| ${first}`))?.slice(first.length + 2) ?? 'no such row'
 

@@ -126,18 +126,20 @@ async function moduleChanges(db: Queryable, { smartmodules }: Manifest, known: K
   return changes
 }
 
+/** Whether the change needs a next version of a SmartModule: one of the description alone does not. */
+export const isDeployed = ({ kind, action, differences: found }: PlannedChange): boolean =>
+  kind === 'smartmodule' && (action === 'create' || found.some(({ path }) => path !== '/description'))
+
+/** The names of the SmartModules that get a next version. */
+export const deployedIn = (changes: readonly PlannedChange[]): Set<string> => new Set(changes.filter(isDeployed).map(({ name }) => name))
+
 function pipelineChanges(
   { manifest, replace }: Asked,
   known: Known,
   modules: readonly (PlannedChange | undefined)[],
   details: Detail[],
 ): (PlannedChange | undefined)[] {
-  // A change of the description alone deploys nothing.
-  const deployed = new Set(
-    modules.flatMap((change) =>
-      change && (change.action === 'create' || change.differences.some(({ path }) => path !== '/description')) ? [change.name] : [],
-    ),
-  )
+  const deployed = deployedIn(modules.filter((change) => change !== undefined))
   const newestOf: NewestOf = (module) => (deployed.has(module) ? null : known.modules.get(module)?.version)
   return Object.entries(manifest.pipelines).map(([name, asked]) => {
     const row = known.pipelines.get(name)

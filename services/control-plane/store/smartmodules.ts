@@ -37,7 +37,7 @@ export type SmartModuleSource = { language: 'typescript'; code: string }
 /** A SmartModule with its newest version. */
 export type CurrentSmartModule = SmartModuleRow & Omit<VersionRow, 'smartmodule_id' | 'created_at' | 'source' | 'tests'>
 
-/** The SHA-256 hash of a binary, in hex. */
+/** The SHA-256 hash of a binary or a source, in hex. */
 export const sha256Of = (data: Uint8Array | string): string => createHash('sha256').update(data).digest('hex')
 
 /** The SmartModules that the account may use: its own and the built-ins, each with its newest version. */

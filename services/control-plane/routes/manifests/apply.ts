@@ -19,8 +19,8 @@ import { deleteSetMember, saveSetMember } from '../../store/manifests.ts'
 import { updateDescription } from '../../store/smartmodules.ts'
 import { idOf, type Known } from '../../manifests/known.ts'
 import { fingerprintOf, hashOfBinary } from '../../manifests/parts.ts'
-import type { Asked, Planned } from '../../manifests/plan.ts'
-import { faultsInManifest, isDeployed, moduleRequest, pipelineRequest, pipelineUpdate, streamRequest, streamUpdate } from './requests.ts'
+import { isDeployed, type Asked, type Planned } from '../../manifests/plan.ts'
+import { faultsInManifest, moduleRequest, pipelineRequest, pipelineUpdate, streamRequest, streamUpdate } from './requests.ts'
 
 /** The request is one, and so are its limits: what it leads to has neither ETags nor keys of its own. */
 const plain = ({ accountId, accountType, actorId, scopes }: Caller): Caller => ({ accountId, accountType, actorId, scopes })

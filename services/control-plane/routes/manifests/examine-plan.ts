@@ -2,7 +2,7 @@
 import type { PlannedChange } from '../../../../shared/api/manifests.ts'
 import { LIMITS } from '../../../../shared/model/limits.ts'
 import type { Caller, Deps } from '../../deps.ts'
-import type { Asked, Planned } from '../../manifests/plan.ts'
+import { deployedIn, isDeployed, type Asked, type Planned } from '../../manifests/plan.ts'
 import { toServiceError } from '../../middleware/errors.ts'
 import { invalidRequest, type Detail } from '../../service-error.ts'
 import { inTransaction } from '../../store/database.ts'
@@ -12,13 +12,14 @@ import { planChange } from '../pipelines/update-pipeline.ts'
 import { examineUpload } from '../smartmodules/deploy-smartmodule.ts'
 import { describeStream } from '../streams/create-stream.ts'
 import { schemaChangeFaults } from '../streams/schemas.ts'
-import { faultsInManifest, isDeployed, moduleRequest, pipelineRequest, pipelineUpdate, streamRequest, streamUpdate } from './requests.ts'
+import { faultsInManifest, moduleRequest, pipelineRequest, pipelineUpdate, streamRequest, streamUpdate } from './requests.ts'
 
 type Examined = Pick<
   Deps,
   'adoption' | 'cacheFolder' | 'cluster' | 'connectorDefaults' | 'db' | 'names' | 'registry' | 'withAdmin' | 'workshop'
 >
-type Work = { deps: Examined; caller: Caller; asked: Asked; planned: Planned }
+/** `deployed`: the SmartModules that get a next version. */
+type Work = { deps: Examined; caller: Caller; asked: Asked; planned: Planned; deployed: ReadonlySet<string> }
 
 /** Returns what the stream adds to the account's partitions. Throws what is wrong with it. */
 async function examineStream({ deps, caller, asked, planned }: Work, change: PlannedChange): Promise<number> {
@@ -30,10 +31,9 @@ async function examineStream({ deps, caller, asked, planned }: Work, change: Pla
 }
 
 /** Whether all that the pipeline is made of is there, and its SmartModules stay as they are. */
-function isOfWhatIs({ asked, planned }: Work, { name }: PlannedChange): boolean {
+function isOfWhatIs({ asked, planned, deployed }: Work, { name }: PlannedChange): boolean {
   const { source, steps, sink } = asked.manifest.pipelines[name]!
   const areThere = [source, sink].every((end) => !('stream' in end) || planned.known.streams.has(end.stream))
-  const deployed = new Set(planned.changes.filter(isDeployed).map((change) => change.name))
   return areThere && !steps.some(({ module }) => deployed.has(module))
 }
 
@@ -59,7 +59,7 @@ async function examine(work: Work, change: PlannedChange): Promise<number> {
 /** What is wrong with the change; other failures, as of another system that does not answer, are not the plan's. */
 function faultsOf({ kind, name }: PlannedChange, error: unknown): Detail[] {
   const { code, message, details } = toServiceError(error)
-  if (code !== 'invalid_request' && !(code === 'conflict' && kind === 'stream')) return []
+  if (code !== 'invalid_request') return []
   return faultsInManifest(kind, name, details ?? [{ path: '', message }])
 }
 
@@ -68,7 +68,7 @@ function faultsOf({ kind, name }: PlannedChange, error: unknown): Detail[] {
  * to come are looked at when it is their turn. Throws 403 where they would exceed a quota.
  */
 export async function assertMakeable(deps: Examined, caller: Caller, asked: Asked, planned: Planned): Promise<void> {
-  const work = { deps, caller, asked, planned }
+  const work = { deps, caller, asked, planned, deployed: deployedIn(planned.changes) }
   const faults: Detail[] = []
   let partitions = 0
   // One after the other: an account has two workshops, and requests of its own beside this one.

@@ -24,10 +24,6 @@ export const streamUpdate = (change: PlannedChange, { description, schema, schem
 /** What deploys the SmartModule, or its next version. */
 export const moduleRequest = (name: string, part: ModulePart) => ({ name, ...part })
 
-/** Whether the change needs a next version: one of the description alone does not. */
-export const isDeployed = ({ kind, action, differences }: PlannedChange): boolean =>
-  kind === 'smartmodule' && (action === 'create' || (action === 'update' && differences.some(({ path }) => path !== '/description')))
-
 /** What makes the pipeline. Its streams must be there. */
 export async function pipelineRequest(
   { db }: Pick<Deps, 'db'>,
