@@ -12,6 +12,7 @@ import { createRecordValidator } from '../../services/control-plane/stream-data/
 import { jsonSchemaOf } from '../../shared/model/stream-schema.ts'
 import { bestOf, timesOf } from '../harness/times-of.ts'
 import { limitMs } from '../harness/machine-speed.ts'
+import { refusalWhenFree, whenFree } from '../harness/when-free.ts'
 
 const DEEP = `${'array<'.repeat(8)}integer${'>'.repeat(8)}?`
 const FIELDS = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`field${index}`, DEEP]))
@@ -55,18 +56,6 @@ it('a refusal says what the registry said', async () => {
   await expect(registry.register('r-value', 'json', text, 'BACKWARD')).rejects.toThrow(/^it is not compatible$/)
   await expect(registry.registerAsIs('r-value', 'json', schema, 'BACKWARD')).rejects.toThrow(/^it is not compatible$/)
 })
-
-const isBusy = (error: unknown): boolean => (error as { status?: number }).status === 503
-
-/** What the work returns or throws; asked again where the machine is too busy for it. */
-function whenFree<T>(work: () => T): T {
-  for (;;)
-    try {
-      return work()
-    } catch (error) {
-      if (!isBusy(error)) throw error
-    }
-}
 
 const AS_IN_THE_SERVICE = { strict: false, strictNumbers: true, allErrors: true, ownProperties: true } as const
 
@@ -192,18 +181,6 @@ describe('a record of many numbers in a field of any type', () => {
   })
 })
 
-/** What the work was refused with. A machine that is too busy says so: `free` is called, and the work asked again. */
-async function refusalOf(work: () => Promise<void>, free: () => void): Promise<unknown> {
-  for (;;) {
-    const refused = await work().then(
-      () => 'not refused',
-      (error: unknown) => error,
-    )
-    if (!isBusy(refused)) return refused
-    free()
-  }
-}
-
 describe('a schema from the registry that takes for ever', () => {
   let streams = 0
   const adopted = (schema: object, account_id: string) => ({
@@ -236,7 +213,7 @@ describe('a schema from the registry that takes for ever', () => {
     const validate = createRecordValidator(() => at)
     const from = performance.now()
     // The time that the account has for it is over meanwhile, so that it may ask again.
-    const refused = await refusalOf(
+    const refused = await refusalWhenFree(
       () => validate(adopted(schema, 'acc_1'), [{ a: 'a' }, record]),
       () => (at += 31_000),
     )
@@ -261,7 +238,7 @@ describe('a schema from the registry that takes for ever', () => {
     let at = 1_000_000
     const validate = createRecordValidator(() => at)
     const { held } = await timesOf(async () => {
-      refused = await refusalOf(
+      refused = await refusalWhenFree(
         () => validate(slow, records),
         () => (at += 31_000),
       )

@@ -1,0 +1,25 @@
+/** Work with a time limit, tried again where the machine was too busy for it (`runBounded`): that says nothing about the work. */
+
+const isBusy = (error: unknown): boolean => (error as { status?: number }).status === 503
+
+/** What the work returns or throws. */
+export function whenFree<T>(work: () => T): T {
+  for (;;)
+    try {
+      return work()
+    } catch (error) {
+      if (!isBusy(error)) throw error
+    }
+}
+
+/** What the work throws; `beforeNext` is called before it is tried again. */
+export async function refusalWhenFree(work: () => Promise<void>, beforeNext: () => void = () => {}): Promise<unknown> {
+  for (;;) {
+    const refused = await work().then(
+      () => 'not refused',
+      (error: unknown) => error,
+    )
+    if (!isBusy(refused)) return refused
+    beforeNext()
+  }
+}
