@@ -118,7 +118,10 @@ describe('the API, given odd requests', () => {
       base64.replaceAll('=', ''),
     ])
       expect((await upload(written)).status).toBe(201)
-    for (const wrong of [`${base64}=`, base64.slice(0, -3), `${base64}\u0141`, base64.replace('A', '-'), base64.replace('A', '\f')])
+    // It is decoded in parts of 65,536 characters.
+    const paddedWithin = `${'A'.repeat(65_532)}QQ==${base64}`
+    const wrongs = [`${base64}=`, base64.slice(0, -3), `${base64}\u0141`, base64.replace('A', '-'), base64.replace('A', '\f'), paddedWithin]
+    for (const wrong of wrongs)
       expect((await upload(wrong)).body.error?.details).toEqual([{ path: '/wasm_binary', message: 'is not base64' }])
   })
 

@@ -32,8 +32,11 @@ export type Workshop = {
 }
 
 const LOOK_MS = 50
-/** A binary is sent in parts of this size: encoding 10 MiB at once blocks the main thread for 100 ms. */
-const PART_BYTES = 512 << 10
+/**
+ * A binary is sent in parts of this size: encoding 10 MiB at once blocks the main thread for 100 ms. What a part is encoded to is collected
+ * with the young, which larger texts are not.
+ */
+const PART_BYTES = 64 << 10
 const READY_MAX_MS = 20_000
 
 /** Sends the job's binaries in parts, one after the other, then the job; gives up when it is not wanted any more. */
