@@ -11,7 +11,6 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { launch } from '../../deploy/local/launcher.ts'
 import { createKafka } from '../../shared/kafka/admin/admin.ts'
-import { openCluster } from '../../shared/kafka/cluster.ts'
 import { createRandom } from '../chaos/random.ts'
 import { openAccount } from './account.ts'
 import { deploy, prepareGround, tellLie, type Outcome } from './assaults.ts'
@@ -78,30 +77,29 @@ try {
   const [line] = (await once(createInterface(liars.stdout), 'line')) as [string]
   const ports = new Map(JSON.parse(line) as [number, number][])
   const kafka = createKafka(launched.stack.kafkaBrokers, 'attack')
-  const cluster = openCluster({ brokers: launched.stack.kafkaBrokers, clientId: 'attack' })
   const [attacker, other] = [await openAccount(launched, 'Attacker', 'enterprise'), await openAccount(launched, 'Victim', 'enterprise')]
   const ground = await prepareGround(attacker, kafka)
-  const victim = await startVictim({ call: other, kafka, cluster })
+  const victim = await startVictim(other, launched.stack.kafkaBrokers)
   await sleep(10_000)
   const watch = watchService(launched, (name, ms) => say(`the event loop of ${name} stood still for ${ms} ms`))
-  victim.latencies()
-  victim.longestGap()
+  await victim.latencies()
+  await victim.longestGap()
   await watch.worstLag()
   await sleep(QUIET_MS)
-  const quiet = {
-    p99: quantile(victim.latencies(), 0.99),
-    gap: Math.round(victim.longestGap()),
+  /** Since the last call. */
+  const measured = async () => ({
+    p99: quantile(await victim.latencies(), 0.99),
+    gap: Math.round(await victim.longestGap()),
     lag: await watch.worstLag(),
-    rss: watch.rssMib(),
-    rssByProcess: watch.rssByProcess(),
-  }
+  })
+  const quiet = { ...(await measured()), rss: watch.rssMib(), rssByProcess: watch.rssByProcess() }
   say(`quiet: p99 ${quiet.p99} ms, longest gap ${quiet.gap} ms, lag ${quiet.lag} ms, ${quiet.rss} MiB`)
 
   const outcomes = await all(modules, (each) => deploy(attacker, ground, each, HOLD_MS))
-  const byModules = { p99: quantile(victim.latencies(), 0.99), gap: Math.round(victim.longestGap()), lag: await watch.worstLag() }
+  const byModules = await measured()
   say(`under modules: p99 ${byModules.p99} ms, longest gap ${byModules.gap} ms, lag ${byModules.lag} ms`)
   outcomes.push(...(await all(lies, (number) => tellLie(attacker, ground, LIES[number]!, ports.get(number)!, number, HOLD_MS))))
-  const byServers = { p99: quantile(victim.latencies(), 0.99), gap: Math.round(victim.longestGap()), lag: await watch.worstLag() }
+  const byServers = await measured()
   say(`under servers: p99 ${byServers.p99} ms, longest gap ${byServers.gap} ms, lag ${byServers.lag} ms`)
 
   await ground.close()
@@ -134,7 +132,6 @@ try {
   ]
   isGreen = faults.length === 0
   say(isGreen ? 'green' : `RED: ${faults.join('; ')}`)
-  await cluster.close()
 } finally {
   await close()
 }

@@ -1,30 +1,35 @@
 /** The second account: a pipeline under 500 records a second, each timed from its write until a reader at read-committed sees it. */
-import type { Consumer, Kafka, Producer } from 'kafkajs'
-import type { Cluster } from '../../shared/kafka/cluster.ts'
-import { frame } from '../../shared/model/framing.ts'
-import { readCommitted } from '../chaos/reader.ts'
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
 import { good, type Caller } from './account.ts'
+
+/** What the worker is told: where it writes and reads. */
+export type VictimPlace = { brokers: string[]; from: { topic: string; schemaId: number }; to: { topic: string } }
+/** What it answers, by what it is asked. */
+export type VictimAnswers = {
+  latencies: number[]
+  longestGap: number
+  finish: { written: number; lost: number; duplicated: number }
+}
 
 export type Victim = {
   /** Milliseconds of the records that arrived since the last call. */
-  latencies(): number[]
+  latencies(): Promise<number[]>
   /** The longest time without any arrival since the last call, in milliseconds. */
-  longestGap(): number
+  longestGap(): Promise<number>
   /** Ends the load, waits for the last records, and compares all of them. */
-  finish(): Promise<{ written: number; lost: number; duplicated: number }>
+  finish(): Promise<VictimAnswers['finish']>
 }
 
-const BATCH = 25
-const EVERY_MS = 50
-const PARTITIONS = 4
+export const PARTITIONS = 4
 
-type Parts = { call: Caller; kafka: Kafka; cluster: Cluster }
+type Stream = { id: string; topic: string; schema_id: number }
 
-export async function startVictim({ call, kafka, cluster }: Parts): Promise<Victim> {
+export async function startVictim(call: Caller, brokers: string[]): Promise<Victim> {
   const stream = async (name: string) => {
     const body = { name, description: '', schema: { n: 'integer', at: 'number' }, partitions: PARTITIONS }
     const { id } = good(await call<{ id: string }>('POST', '/streams', body), 'POST /streams')
-    return good(await call<{ id: string; topic: string; schema_id: number }>('GET', `/streams/${id}`), 'GET /streams')
+    return good(await call<Stream>('GET', `/streams/${id}`), 'GET /streams')
   }
   const [from, to] = [await stream('victim-in'), await stream('victim-out')]
   good(
@@ -36,59 +41,22 @@ export async function startVictim({ call, kafka, cluster }: Parts): Promise<Vict
     }),
     'POST /pipelines',
   )
-  const producer: Producer = kafka.producer()
-  const consumer: Consumer = kafka.consumer({ groupId: 'attack-witness', readUncommitted: false, maxWaitTimeInMs: 20 })
-  await Promise.all([producer.connect(), consumer.connect()])
-  await consumer.subscribe({ topics: [to.topic], fromBeginning: true })
-  let times: number[] = []
-  let lastAt = performance.now()
-  let gap = 0
-  await consumer.run({
-    autoCommit: false,
-    eachBatch: async ({ batch }) => {
-      const now = Date.now()
-      gap = Math.max(gap, performance.now() - lastAt)
-      lastAt = performance.now()
-      for (const { value } of batch.messages) times.push(now - Number(JSON.parse(value!.toString('utf8', 5)).at))
-    },
-  })
-  let written = 0
-  let isOver = false
-  const load = (async () => {
-    for (let next = Date.now(); !isOver; next += EVERY_MS) {
-      const messages = Array.from({ length: BATCH }, () => {
-        const n = written++
-        return { partition: n % PARTITIONS, value: frame(from.schema_id, JSON.stringify({ n, at: Date.now() })) }
-      })
-      await producer.send({ topic: from.topic, messages })
-      await new Promise((resolve) => setTimeout(resolve, Math.max(0, next + EVERY_MS - Date.now())))
-    }
-  })()
+  const place: VictimPlace = { brokers, from: { topic: from.topic, schemaId: from.schema_id }, to: { topic: to.topic } }
+  // A thread of its own: the attacker makes modules of 10 MB on this one, and what it keeps the thread for would count as latency.
+  const worker = new Worker(new URL('./victim-worker.ts', import.meta.url), { workerData: place, name: 'victim' })
+  await once(worker, 'message')
+  async function ask<Asked extends keyof VictimAnswers>(what: Asked): Promise<VictimAnswers[Asked]> {
+    worker.postMessage(what)
+    const [answer] = (await once(worker, 'message')) as [VictimAnswers[Asked]]
+    return answer
+  }
   return {
-    latencies() {
-      const found = times
-      times = []
-      return found
-    },
-    longestGap() {
-      const found = Math.max(gap, performance.now() - lastAt)
-      gap = 0
-      return found
-    },
+    latencies: () => ask('latencies'),
+    longestGap: () => ask('longestGap'),
     async finish() {
-      isOver = true
-      await load
-      const counts = new Map<number, number>()
-      for (const until = Date.now() + 60_000; Date.now() < until && counts.size < written;) {
-        await new Promise((resolve) => setTimeout(resolve, 2000))
-        counts.clear()
-        await readCommitted(cluster, to.topic, (_partition, _offset, _key, value) => {
-          const { n } = JSON.parse(value.toString('utf8', 5)) as { n: number }
-          counts.set(n, (counts.get(n) ?? 0) + 1)
-        })
-      }
-      await Promise.all([producer.disconnect(), consumer.disconnect()])
-      return { written, lost: written - counts.size, duplicated: [...counts.values()].filter((count) => count > 1).length }
+      const found = await ask('finish')
+      await worker.terminate()
+      return found
     },
   }
 }
