@@ -7,8 +7,8 @@ import { write, writeSync } from 'node:fs'
 /** Of lines that wait. What comes beyond is dropped. */
 const WAITING_CHARACTERS_MAX = 16 << 20
 const RETRY_MS = 20
-/** How long an exit waits for a reader that stands still. */
-const EXIT_MS = 500
+/** How long an exit waits for a reader that stands still, and for one that takes lines slowly. */
+const [STILL_MS, EXIT_MS] = [2000, 5000]
 
 /** A stream for pino that writes to a file descriptor. */
 export function openLogOutput(fd: number): { write(line: string): void } {
@@ -44,9 +44,11 @@ export function openLogOutput(fd: number): { write(line: string): void } {
 
   function writeRest(): void {
     let bytes = Buffer.concat([rest ?? Buffer.alloc(0), takeWaiting()])
-    for (const until = performance.now() + EXIT_MS; bytes.length > 0 && performance.now() < until;) {
+    const end = performance.now() + EXIT_MS
+    for (let until = performance.now() + STILL_MS; bytes.length > 0 && performance.now() < Math.min(until, end);) {
       try {
         bytes = bytes.subarray(writeSync(fd, bytes))
+        until = performance.now() + STILL_MS
       } catch (error) {
         if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) return
       }
