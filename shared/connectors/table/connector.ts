@@ -1,6 +1,7 @@
 /** The connector `table`: writes rows of a Postgres table, exactly once in effect, and reads a table's changes as records. */
 import { z } from 'zod'
 import { direction, type Connector } from '../connector.ts'
+import { endingQuietly } from '../ending-quietly.ts'
 import { Secret } from '../secret.ts'
 
 const Connection = Secret.optional()
@@ -105,9 +106,11 @@ export const tableConnector: Connector = {
   source: direction({
     config: TableSourceConfig,
     open: async () => async (config, context) =>
-      config.mode === 'query'
-        ? (await import('./query-source.ts')).openQuerySource(config, context)
-        : (await import('./replication.ts')).openReplication(config, context),
+      endingQuietly(
+        config.mode === 'query'
+          ? await (await import('./query-source.ts')).openQuerySource(config, context)
+          : await (await import('./replication.ts')).openReplication(config, context),
+      ),
     check: async () => (await import('./check.ts')).checkTableSource,
     dispose: async () => async (config, context) => {
       if (config.mode === 'replication') await (await import('./replication-slot.ts')).disposeReplication(config, context)

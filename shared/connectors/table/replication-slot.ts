@@ -68,6 +68,9 @@ export async function findSlot(withClient: WithClient, slot: string): Promise<{ 
   return rows.find(({ wal_status }) => wal_status !== 'lost')
 }
 
+/** How often, and how often at most, a slot is looked at whose holder was ended. */
+const [LOOK_MS, LOOKS_MAX] = [100, 50]
+
 /** Throws ConfigRefused when the slot is gone. Ends the connection that still holds it. */
 export async function assertSlot(withClient: WithClient, slot: string): Promise<void> {
   const found = await findSlot(withClient, slot)
@@ -76,7 +79,9 @@ export async function assertSlot(withClient: WithClient, slot: string): Promise<
       `the replication slot ${slot} is gone: changes since the last one that was read are lost; recreate the pipeline`,
     )
   // Another holder was fenced off by its group, so the split's current owner may end its connection.
-  if (found.active_pid !== null) await withClient((client) => client.query('SELECT pg_terminate_backend($1)', [found.active_pid]))
+  if (found.active_pid === null) return
+  await withClient((client) => client.query('SELECT pg_terminate_backend($1)', [found.active_pid]))
+  for (let looks = 0; looks < LOOKS_MAX && (await findSlot(withClient, slot))?.active_pid; looks++) await sleep(LOOK_MS)
 }
 
 /**
