@@ -80,7 +80,7 @@ export async function startBucket(
   await mkdir(join(folder, 'objects'), { recursive: true })
   await mkdir(join(folder, 'metadata'), { recursive: true })
   const part = await startRestartable(start)
-  await waitUntilUp(part.child, () => ensureBucket(place), 20_000).catch(async (error) => {
+  await waitUntilUp(part.child, () => ensureBucket(place)).catch(async (error) => {
     await part.child.stop()
     throw error
   })

@@ -86,17 +86,20 @@ export function logTail(child: { logFile: string }, lines = 15): string {
   }
 }
 
-/** Polls `probe` until it returns true; throws with the child's last log lines if it exits or `deadlineMs` passes. */
-export async function waitUntilUp(child: Child, probe: () => Promise<boolean>, deadlineMs: number): Promise<void> {
+/** Only what hangs reaches it: a first start compiles the built-in SmartModules, and a slow machine starts a broker in minutes. */
+export const UP_MS = 300_000
+
+/** Polls `probe` until it returns true; throws with the child's last log lines if it exits or does not come up. */
+export async function waitUntilUp(child: Child, probe: () => Promise<boolean>): Promise<void> {
   let exitCode: number | undefined
   void child.exited.then((code) => (exitCode = code))
-  const deadline = Date.now() + deadlineMs
+  const deadline = Date.now() + UP_MS
   while (Date.now() < deadline) {
     if (exitCode !== undefined) throw new Error(`${child.name} stopped with code ${exitCode} while starting:\n${logTail(child)}`)
     if (await probe().catch(() => false)) return
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
-  throw new Error(`${child.name} did not come up within ${deadlineMs / 1000} s:\n${logTail(child)}`)
+  throw new Error(`${child.name} did not come up within ${UP_MS / 1000} s:\n${logTail(child)}`)
 }
 
 /** The promise's value, or an error with this message if it takes longer. The work itself goes on: the caller handles its late result. */

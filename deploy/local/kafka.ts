@@ -6,7 +6,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { cached, verifyFolder } from './cache.ts'
-import { startChild, waitUntilUp, type Child } from './child.ts'
+import { startChild, UP_MS, waitUntilUp, type Child } from './child.ts'
 import { portOf, type Home } from './home.ts'
 import { findJava, runMaven } from './java.ts'
 import { freePorts } from './ports.ts'
@@ -123,7 +123,7 @@ export async function startKafka(home: Home, options: KafkaOptions = {}): Promis
       ...(options.serverFlags ? [] : ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC']),
     ]
     await run(java, [...jvm, 'kafka.tools.StorageTool', 'format', '--ignore-formatted', '-t', clusterId, '-c', file, ...scram], {
-      timeout: 60_000,
+      timeout: UP_MS,
     })
     return { file, folder, jvm }
   }
@@ -147,12 +147,10 @@ export async function startKafka(home: Home, options: KafkaOptions = {}): Promis
     }),
   )
   const stopAll = () => Promise.all(nodes.map((node) => node.child().stop()))
-  await Promise.all(nodes.map((node, index) => waitUntilUp(node.child(), () => answers(places[index]!.port), 60_000))).catch(
-    async (error) => {
-      await stopAll()
-      throw error
-    },
-  )
+  await Promise.all(nodes.map((node, index) => waitUntilUp(node.child(), () => answers(places[index]!.port)))).catch(async (error) => {
+    await stopAll()
+    throw error
+  })
   return {
     brokers: places.map(({ port }) => `127.0.0.1:${port}`),
     proxied: proxyPorts.map((port) => `127.0.0.1:${port}`),

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { isFolder, type BucketPlace } from './bucket.ts'
 import { cacheFolder } from './cache.ts'
-import { startChild, waitUntilUp } from './child.ts'
+import { startChild, UP_MS, waitUntilUp } from './child.ts'
 import { PROCESSOR_NODE_FLAGS } from './node-flags.ts'
 import { freePort, usablePort } from './ports.ts'
 import { superviseService, type Service } from './service.ts'
@@ -50,9 +50,6 @@ export type LaunchOptions = StackOptions & {
   say: (line: string) => void
   onChange?: () => void
 }
-
-/** A first start compiles the built-in SmartModules, which takes a slow machine more than a minute. */
-const UP_MS = 300_000
 
 const healthy = (url: string) => async (): Promise<boolean> => (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(3000) })).ok
 
@@ -118,7 +115,7 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
       const first = await start()
       const service = superviseService(name, first, start, say, onChange)
       services.unshift(service)
-      await waitUntilUp(first, healthy(`http://127.0.0.1:${metricsPort}`), UP_MS)
+      await waitUntilUp(first, healthy(`http://127.0.0.1:${metricsPort}`))
       metricsUrls.push(`http://127.0.0.1:${metricsPort}/metrics`)
       return service
     }
@@ -129,7 +126,7 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
       const { stdout } = await run(process.execPath, ['--no-warnings', file, ...parameters], {
         env: { ...process.env, ...env },
         cwd: ROOT,
-        timeout: 60_000,
+        timeout: UP_MS,
       })
       return JSON.parse(stdout)
     }

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
-import { startChild, startRestartable, waitUntilUp, type Child } from './child.ts'
+import { startChild, startRestartable, UP_MS, waitUntilUp, type Child } from './child.ts'
 import { portOf, type Home } from './home.ts'
 import { postgresArguments, POSTGRES_SETTINGS } from './settings.ts'
 
@@ -70,7 +70,7 @@ async function initialise(native: string, home: string, data: string, password: 
   const flags = ['--auth=scram-sha-256', '--username=postgres', `--pwfile=${passwordFile}`, '--locale=C', '--encoding=UTF8', '--no-sync']
   // Discard half-made data of a start that was killed.
   await rm(data, { recursive: true, force: true })
-  await run(join(native, 'bin', 'initdb'), [`--pgdata=${data}.new`, ...flags], { ...user, cwd: home, timeout: 60_000 })
+  await run(join(native, 'bin', 'initdb'), [`--pgdata=${data}.new`, ...flags], { ...user, cwd: home, timeout: UP_MS })
   await rename(`${data}.new`, data)
 }
 
@@ -99,7 +99,7 @@ export async function startPostgres(home: Home): Promise<{ url: string; readonly
     )
   const part = await startRestartable(start)
   const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`
-  await waitUntilUp(part.child, () => postgresAnswers(url), 30_000).catch(async (error) => {
+  await waitUntilUp(part.child, () => postgresAnswers(url)).catch(async (error) => {
     await part.child.stop()
     throw error
   })

@@ -43,7 +43,7 @@ export async function startRedis(home: Home): Promise<{ url: string; readonly ch
   const start = () => startChild({ name: 'Redis', command: 'redis-server', args, cwd: folder, logFile }, home.reaper)
   const part = await startRestartable(start)
   const url = `redis://127.0.0.1:${port}`
-  await waitUntilUp(part.child, () => answers(url), 20_000).catch(async (error) => {
+  await waitUntilUp(part.child, () => answers(url)).catch(async (error) => {
     await part.child.stop()
     throw error
   })

@@ -60,11 +60,9 @@ export async function startRegistry(home: Home): Promise<{ url: string; child: C
     home.reaper,
   )
   const url = `http://127.0.0.1:${port}/apis/ccompat/v7`
-  await waitUntilUp(child, async () => (await fetch(`${url}/subjects`, { signal: AbortSignal.timeout(2000) })).ok, 90_000).catch(
-    async (error) => {
-      await child.stop()
-      throw error
-    },
-  )
+  await waitUntilUp(child, async () => (await fetch(`${url}/subjects`, { signal: AbortSignal.timeout(2000) })).ok).catch(async (error) => {
+    await child.stop()
+    throw error
+  })
   return { url, child }
 }

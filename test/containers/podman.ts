@@ -65,7 +65,7 @@ export async function openPodman(say: (line: string) => void): Promise<{ env: Re
     },
     reaper,
   )
-  await waitUntilUp(child, async () => (await fetch(`http://127.0.0.1:${port}/_ping`, { signal: AbortSignal.timeout(2000) })).ok, 20_000)
+  await waitUntilUp(child, async () => (await fetch(`http://127.0.0.1:${port}/_ping`, { signal: AbortSignal.timeout(2000) })).ok)
   return {
     env: { DOCKER_HOST: `tcp://127.0.0.1:${port}`, TESTCONTAINERS_RYUK_DISABLED: 'true' },
     async close() {
