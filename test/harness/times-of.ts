@@ -1,12 +1,17 @@
-/** How long work takes, and how long a piece of it keeps all else of the thread waiting. */
+/**
+ * How long work takes, and how long a piece of it keeps all else of the thread waiting: in processor time of the thread, in milliseconds.
+ * What else the machine does meanwhile is no fault of the work.
+ */
+import { threadCpuMs } from '../../services/control-plane/bounded-work.ts'
 
-/** The longest time for which the event loop was held, and the whole, in milliseconds. */
+/** The longest for which the event loop was held, and the whole. */
 export async function timesOf(work: () => Promise<unknown>): Promise<{ held: number; all: number }> {
-  const from = performance.now()
+  const from = threadCpuMs()
   let [last, held] = [from, 0]
   const look = (): void => {
-    held = Math.max(held, performance.now() - last)
-    last = performance.now()
+    const now = threadCpuMs()
+    held = Math.max(held, now - last)
+    last = now
   }
   const timer = setInterval(look, 1)
   try {
@@ -15,16 +20,23 @@ export async function timesOf(work: () => Promise<unknown>): Promise<{ held: num
     clearInterval(timer)
   }
   look()
-  return { held, all: performance.now() - from }
+  return { held, all: threadCpuMs() - from }
 }
 
-/** The least that the work takes of three times, in milliseconds: what else the machine does meanwhile is no fault of the work. */
+/** What work that waits for nothing takes. */
+export function timeOf(work: () => unknown): number {
+  const from = threadCpuMs()
+  work()
+  return threadCpuMs() - from
+}
+
+/** The least that the work takes of three times: what is collected or compiled meanwhile may be other work's. */
 export async function bestOf(work: () => unknown): Promise<number> {
   const times: number[] = []
   for (let round = 0; round < 3; round++) {
-    const from = performance.now()
+    const from = threadCpuMs()
     await work()
-    times.push(performance.now() - from)
+    times.push(threadCpuMs() - from)
   }
   return Math.min(...times)
 }

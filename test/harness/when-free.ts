@@ -12,14 +12,20 @@ export function whenFree<T>(work: () => T): T {
     }
 }
 
-/** What the work throws; `beforeNext` is called before it is tried again. */
-export async function refusalWhenFree(work: () => Promise<void>, beforeNext: () => void = () => {}): Promise<unknown> {
-  for (;;) {
-    const refused = await work().then(
-      () => 'not refused',
-      (error: unknown) => error,
-    )
-    if (!isBusy(refused)) return refused
-    beforeNext()
-  }
+/** What the work's promise comes to; `beforeNext` is called before it is tried again. */
+export async function laterWhenFree<T>(work: () => Promise<T>, beforeNext: () => void = () => {}): Promise<T> {
+  for (;;)
+    try {
+      return await work()
+    } catch (error) {
+      if (!isBusy(error)) throw error
+      beforeNext()
+    }
 }
+
+/** What the work throws. */
+export const refusalWhenFree = (work: () => Promise<void>, beforeNext?: () => void): Promise<unknown> =>
+  laterWhenFree(work, beforeNext).then(
+    () => 'not refused',
+    (error: unknown) => error,
+  )

@@ -16,6 +16,7 @@ import {
 } from '../../shared/kafka/protocol/record-batch.ts'
 import { partitionOfKey } from '../../shared/kafka/protocol/murmur2.ts'
 import { limitMs } from '../harness/machine-speed.ts'
+import { timeOf } from '../harness/times-of.ts'
 import { hasValidCrc } from '../harness/valid-crc.ts'
 
 const valuesOf = ({ bytes, spans, count }: RecordBlock): string[] =>
@@ -184,9 +185,7 @@ describe('an object', () => {
     expect(matchesGlob('**.txt', 'b/a.txt')).toBe(true)
     expect(matchesGlob('a?(1).txt', 'ab(1).txt')).toBe(true)
     expect(matchesGlob('a.txt', 'aXtxt')).toBe(false)
-    const from = performance.now()
-    expect(matchesGlob(`${'**a'.repeat(100)}b`, 'a'.repeat(1000))).toBe(false)
-    expect(performance.now() - from).toBeLessThan(limitMs(500))
+    expect(timeOf(() => expect(matchesGlob(`${'**a'.repeat(100)}b`, 'a'.repeat(1000))).toBe(false))).toBeLessThan(limitMs(500))
   })
 
   it('matches a pattern as path.matchesGlob does, for the signs that both know', () => {
