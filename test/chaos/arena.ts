@@ -16,12 +16,19 @@ import { openProxy, type Proxy } from './proxy.ts'
 export const PARTITIONS = 8
 
 /** Fails the records that the load marks as bad. */
-export const POISON_MODULE = `import { Record, Path, Kind } from 'dps'
+const POISON_MODULE = `import { Record, Path, Kind } from 'dps'
 const path = new Path('bad')
 export function filter(record: Record): bool {
   if (record.find(path).kind != Kind.Missing) record.fail('poison', 66)
   return true
 }`
+
+let poison: Promise<Uint8Array> | undefined
+/** Compiled once: that keeps this process, which also runs the proxies and the clients, for seconds. */
+export async function poisonBinary(): Promise<Buffer> {
+  poison ??= compileSmartModule(POISON_MODULE)
+  return Buffer.from(await poison)
+}
 
 export type Arena = {
   launched: Launched
@@ -109,7 +116,7 @@ async function createPipeline(api: Api): Promise<Arena['pipeline']> {
   const { modules } = await api<{ modules: { id: string }[] }>('GET', `/smartmodules?name=${encodeURIComponent('dps/map-fields')}`)
   const own = await api<{ id: string }>('POST', '/smartmodules', {
     name: 'chaos-poison',
-    wasm_binary: Buffer.from(await compileSmartModule(POISON_MODULE)).toString('base64'),
+    wasm_binary: (await poisonBinary()).toString('base64'),
     config: { input_format: 'json', output_format: 'json' },
   })
   const moduleIds = [modules[0]!.id, own.id]

@@ -38,21 +38,26 @@ export async function readCommitted(cluster: Cluster, topic: string, onRecord: O
       let position = first.get(partition)!
       let tries = 0
       while (position < ends.get(partition)!) {
-        const answer = await fetchBatches(await connections.leader(layout.leaders[partition]!), {
-          topicId: layout.topicId,
-          partitions: [{ partition, offset: position, bytesMax: FETCH_BYTES }],
-          waitMs: 500,
-          bytesMin: 1,
-          bytesMax: FETCH_BYTES,
+        const fetching = async () =>
+          fetchBatches(await connections.leader(layout!.leaders[partition]!), {
+            topicId: layout!.topicId,
+            partitions: [{ partition, offset: position, bytesMax: FETCH_BYTES }],
+            waitMs: 500,
+            bytesMin: 1,
+            bytesMax: FETCH_BYTES,
+          })
+        const answer = await fetching().catch((error: unknown) => {
+          if (tries >= TRIES) throw error
+          return undefined
         })
-        const fetched = answer.partitions[0]
-        if (fetched && MOVING.includes(fetched.errorCode) && tries++ < TRIES) {
+        const fetched = answer?.partitions[0]
+        if ((!answer || (fetched && MOVING.includes(fetched.errorCode))) && tries++ < TRIES) {
           await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
           layout = (await cluster.describeTopic(topic)) ?? layout
           continue
         }
-        if (answer.errorCode !== 0 || fetched === undefined || fetched.errorCode !== 0)
-          throw new Error(`reading ${topic}: Kafka error ${answer.errorCode || fetched?.errorCode}`)
+        if (!answer || answer.errorCode !== 0 || fetched === undefined || fetched.errorCode !== 0)
+          throw new Error(`reading ${topic}: Kafka error ${answer?.errorCode || fetched?.errorCode}`)
         if (fetched.bytes) position = readBytes(fetched.bytes, partition, position, fetched.aborted, onRecord)
       }
     }

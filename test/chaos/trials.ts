@@ -11,9 +11,8 @@ import { ensureServiceTopics, ensureTopics } from '../../shared/kafka/admin/admi
 import { parseCommitMetadata } from '../../shared/model/commit-metadata.ts'
 import { definitionKeys, serviceNames, type PipelineDefinition } from '../../shared/model/definition.ts'
 import { ON_ERROR_DEFAULT } from '../../shared/model/policies.ts'
-import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
 import { PROCESSOR_NODE_FLAGS } from '../../deploy/local/node-flags.ts'
-import { POISON_MODULE, sleep, type Arena } from './arena.ts'
+import { poisonBinary, sleep, type Arena } from './arena.ts'
 import { startLoad } from './load.ts'
 import { isExact, judge } from './oracle.ts'
 import { visitGroup } from './stranger.ts'
@@ -87,7 +86,7 @@ async function prepare(arena: Arena, prefix: string): Promise<PipelineDefinition
   const config = { 'min.insync.replicas': '1' }
   const topics = [source, sink, deadLetters].map((topic) => ({ topic, partitions: PARTITIONS, replicationFactor: 1, config }))
   await untilCreated(() => ensureTopics(admin, topics))
-  const binary = Buffer.from(await compileSmartModule(POISON_MODULE))
+  const binary = await poisonBinary()
   const sha256 = createHash('sha256').update(binary).digest('hex')
   const definition: PipelineDefinition = {
     pipeline_id: 'pl_trial',

@@ -3,7 +3,6 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { hasBrowser, picture, signInTo, useConsole } from '../harness/browser.ts'
 import { eventually, service, unique } from '../harness/client.ts'
 import { createPipeline, createStream, write } from '../harness/pipelines.ts'
-import { limitMs } from '../harness/machine-speed.ts'
 
 /** More than a page of the API holds. */
 const STREAMS = 104
@@ -17,7 +16,7 @@ beforeAll(async () => {
   const names = Array.from({ length: STREAMS }, (_, n) => unique(`many-${n}`))
   for (let from = 0; from < STREAMS; from += AT_ONCE)
     await Promise.all(names.slice(from, from + AT_ONCE).map((name) => createStream(client, SCHEMA, { name, partitions: 1 })))
-}, limitMs(180_000))
+})
 
 const at = (path: string) => `${service().apiUrl}/console/${path}`
 

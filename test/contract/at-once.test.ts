@@ -1,9 +1,8 @@
 /** What requests do to each other's rows when they come at the same time, or when one stands still: real Postgres. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { inTransaction, type Database } from '../../services/control-plane/store/database.ts'
 import { claimKey, keepAnswer, releaseKey, renewClaim, type Held } from '../../services/control-plane/store/idempotency.ts'
-import { loggedIn, service, unique } from '../harness/client.ts'
+import { eventually, loggedIn, service, unique } from '../harness/client.ts'
 import { openOwnDatabase } from '../harness/own-database.ts'
 import { createPipeline, createStream } from '../harness/pipelines.ts'
 import { setStatus } from '../harness/rows.ts'
@@ -21,12 +20,15 @@ describe('two transactions that lock the same rows in different orders', () => {
     const names = [unique('one'), unique('two')]
     for (const name of names) await db('projector_positions').insert({ name, next_offset: 0 })
     let begun = 0
+    const bothHaveLocked = Promise.withResolvers<void>()
+    let locked = 0
     const add = (order: string[]) =>
       inTransaction(db, async (trx) => {
         begun++
         for (const name of order) {
           await trx('projector_positions').where({ name }).increment('next_offset', 1)
-          await sleep(300)
+          if (++locked === 2) bothHaveLocked.resolve()
+          await bothHaveLocked.promise
         }
       })
     await Promise.all([add(names), add(names.toReversed())])
@@ -85,6 +87,8 @@ describe('a stream', () => {
     const job = await replay()
     expect(job.status).toBe(202)
     expect((await replay()).body.id).toBe(job.body.id)
+    await eventually('the replay has ended', async () => (await client.call('GET', `/v1/jobs/${job.body.id}`)).body.status === 'finished')
+    // Its processor may say once more that it has finished: then the stream is deleted, and made again under the job.
     await setStatus('jobs', job.body.id, 'running')
     const refused = await client.call('DELETE', `/v1/streams/${copy.id}`)
     expect([refused.status, refused.body.error?.message]).toEqual([409, expect.stringContaining(job.body.id)])

@@ -188,7 +188,7 @@ describe('a stream that is being created', () => {
       for (let done = false; !done;) {
         const { body } = await client.call<{ streams: { id: string }[] }>('GET', `/v1/streams?name=${name}`)
         const id = body.streams[0]?.id
-        await new Promise((resolve) => setTimeout(resolve, 10))
+        await new Promise((resolve) => setTimeout(resolve, 50))
         if (id === undefined) continue
         const { status } = await client.call('DELETE', `/v1/streams/${id}`)
         expect([204, 409]).toContain(status)

@@ -131,7 +131,7 @@ export function filter(record: Record): bool {
       [50, 'saw b', expect.stringMatching(/^x+/)],
     ])
     expect(steps[0]!.logs[2]!.length).toBe(501)
-    expect(steps.every(({ nanoseconds }) => nanoseconds > 1000 && nanoseconds < 5e9)).toBe(true)
+    expect(steps.every(({ nanoseconds }) => nanoseconds > 1000)).toBe(true)
     // Whole pages, of what the instance may have at most.
     expect(steps.every(({ memory_bytes: bytes }) => bytes > 0 && bytes % 65_536 === 0 && bytes <= 64 << 20)).toBe(true)
   })

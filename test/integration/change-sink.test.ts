@@ -1,7 +1,7 @@
 /** PATCH changes a sink's config: every record is in the old target or the new one, once; a change that loses the position is refused. */
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { eventually, loggedIn, patiently, service, unique, type Client } from '../harness/client.ts'
 import { bucket, connect, openS3, openWarehouse, stream, table, waitForRows, type Endpoint } from '../harness/connectors.ts'
 import { createStream, readAll, waitForRevision, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
 import { openStore, placeAt } from '../harness/object-store.ts'
@@ -18,7 +18,8 @@ afterAll(() => warehouse.end())
 
 type Refusal = { error: { details?: { path: string; message: string }[] } }
 const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => ({ n: from + index }))
-const change = (id: string, sink: Endpoint, query = '') => client.call<Refusal>('PATCH', `/v1/pipelines/${id}${query}`, { sink })
+const change = (id: string, sink: Endpoint, query = '') =>
+  patiently(() => client.call<Refusal>('PATCH', `/v1/pipelines/${id}${query}`, { sink }))
 
 describe('another config of the sink', () => {
   it('sends objects to another prefix and in another format, through kills, each record under one of the two prefixes', async () => {

@@ -43,15 +43,14 @@ describe('events', () => {
     await write(client, from.id, [{ n: 1 }, { n: 2 }])
     await waitForTotal(client, to.id, 2)
     await client.call('POST', `/v1/pipelines/${id}/pause`)
-    for (const reader of [one, other])
-      await eventually('it is paused', async () => of(reader, 'pipeline', id).at(-1)?.status === 'paused', 15_000)
+    for (const reader of [one, other]) await eventually('it is paused', async () => of(reader, 'pipeline', id).at(-1)?.status === 'paused')
     const { job_id } = (await client.call<{ job_id: string }>('POST', `/v1/pipelines/${before.id}/replay`, {})).body
-    await eventually('its job has ended', async () => of(one, 'job', job_id).at(-1)?.status === 'finished', 60_000)
+    await eventually('its job has ended', async () => of(one, 'job', job_id).at(-1)?.status === 'finished')
     expect(of(one, 'job', job_id).filter(({ status }) => status === 'finished')).toHaveLength(1)
     await client.call('POST', `/v1/pipelines/${id}/stop`)
     await waitForStatus(client, id, 'stopped')
     await client.call('DELETE', `/v1/pipelines/${id}`)
-    await eventually('it is gone', async () => of(one, 'pipeline_deleted', id).length === 1, 30_000)
+    await eventually('it is gone', async () => of(one, 'pipeline_deleted', id).length === 1)
     // What did not change is not sent again.
     const texts = of(one, 'pipeline', id).map((each) => JSON.stringify(each))
     expect(texts.filter((text, at) => text === texts[at - 1])).toEqual([])

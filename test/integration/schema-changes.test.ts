@@ -103,31 +103,33 @@ describe('the schemas that a JSON stream has had', () => {
     expect(before.map(({ is_current }) => is_current)).toEqual(before.map((_, index) => index === 0))
     expect(before.slice(1).map(({ schema_id }) => schema_id)).toEqual(before.slice(1).map((_, index) => -1 - index))
     /** The time that the answer takes, in milliseconds. The registry may have no time for so large a schema at once. */
-    const change = (of: string, name: string) =>
+    const change = (of: string, nameOf: () => string) =>
       eventually(
         'the schema is changed',
         async () => {
+          const schema = large(nameOf())
           const from = performance.now()
-          const { status } = await client.call('PATCH', `/v1/streams/${of}`, { schema: large(name) })
+          const { status } = await client.call('PATCH', `/v1/streams/${of}`, { schema })
           expect(status).toBe(200)
           return { ms: performance.now() - from }
         },
         120_000,
       )
-    await change(id, 'second')
+    await change(id, () => 'second')
     const after = await shown()
     expect([after.length, after[1]]).toEqual([before.length, { ...before[0], is_current: false }])
     expect(await db('stream_schemas').where({ stream_id: id }).orderBy('schema_id', 'desc').pluck('schema_id')).toEqual(
       after.map(({ schema_id }) => schema_id),
     )
     // The one that it had first, and that was forgotten, is a schema as any other.
-    await change(id, 'first')
+    await change(id, () => 'first')
     expect((await shown()).map(({ is_current }) => is_current).indexOf(true)).toBe(1)
     // By turns, and the least of three: what else the machine does meanwhile is no fault of either.
     const { id: young } = await createStream(client, large('first'), { compatibility: 'NONE' })
     const times: Record<string, number[]> = { [id]: [], [young]: [] }
-    for (const name of ['third', 'fourth', 'fifth']) {
-      for (const of of [young, id]) times[of]!.push((await change(of, name)).ms)
+    for (let round = 0; round < 3; round++) {
+      // Another one for each try: the registry has what was not answered in time.
+      for (const of of [young, id]) times[of]!.push((await change(of, () => unique('timed').replaceAll('-', '_'))).ms)
     }
     expect(Math.min(...times[id]!), JSON.stringify(times)).toBeLessThan(3 * Math.min(...times[young]!))
   })

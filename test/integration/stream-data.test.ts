@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { openSourceReader } from '../../services/control-plane/trace/source-records.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
 import { frame } from '../../shared/model/framing.ts'
-import { loggedIn, service, type Client } from '../harness/client.ts'
+import { eventually, loggedIn, service, type Client } from '../harness/client.ts'
 import { createPipeline, createStream, readAll, waitForTotal, write, type Page } from '../harness/pipelines.ts'
 
 let client: Client
@@ -196,7 +196,12 @@ describe('stream records', () => {
     // More than one look back from the end covers.
     const rows = Array.from({ length: 60_000 }, (_, n) => ({ user: n % 20_000 === 7 ? 'rare ✓' : `u${n % 10}`, n }))
     for (let from = 0; from < rows.length; from += 15_000) await write(client, stream.id, rows.slice(from, from + 15_000))
-    const read = async (query: string) => (await client.call<Shown>('GET', `/v1/streams/${stream.id}/records?${query}`)).body
+    /** A search may take four seconds, which a busy machine may have nothing of. */
+    const read = (query: string) =>
+      eventually('the search has come to its end', async () => {
+        const { body } = await client.call<Shown>('GET', `/v1/streams/${stream.id}/records?${query}`)
+        return body.incomplete === undefined && body
+      })
     const numbers = ({ records }: Shown) =>
       records.map(({ record }) => JSON.parse(Buffer.from(record.value.base64, 'base64').subarray(5).toString()).n)
     const rare = `key=${encodeURIComponent('rare ✓')}`

@@ -2,7 +2,7 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findConnector } from '../../shared/connectors/catalogue.ts'
-import { loggedIn, service, unique } from '../harness/client.ts'
+import { loggedIn, patiently, service, unique } from '../harness/client.ts'
 import { contextFor, deliveryOf, rowsOf } from '../harness/conformance.ts'
 import { openWarehouse } from '../harness/connectors.ts'
 
@@ -129,7 +129,7 @@ describe('the table of a sink', () => {
     'is never one of Postgres or of the connector itself, where rows would be lost: %s',
     async (table) => {
       const client = await loggedIn(service().accounts.enterprise)
-      const { body } = await client.call('POST', '/v1/connectors/table/check', { side: 'sink', config: { table } })
+      const { body } = await patiently(() => client.call('POST', '/v1/connectors/table/check', { side: 'sink', config: { table } }))
       expect(body).toMatchObject({ ok: false, details: [{ path: '/table', message: expect.stringContaining('Postgres itself') }] })
     },
   )

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { TableSourceConfig } from '../../shared/connectors/table/connector.ts'
 import { disposeReplication, dropOtherSlots, publicationOf } from '../../shared/connectors/table/replication-slot.ts'
 import { openReplication } from '../../shared/connectors/table/replication.ts'
-import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { eventually, loggedIn, patiently, service, unique, type Client } from '../harness/client.ts'
 import { bucket, connect, openS3, openWarehouse, stream, table, waitForRows } from '../harness/connectors.ts'
 import { blockValues, contextFor } from '../harness/conformance.ts'
 import { createStream, readAll, waitForStatus, waitForTotal } from '../harness/pipelines.ts'
@@ -297,7 +297,7 @@ describe('a table by query', () => {
   it('is never one of Postgres’ own, which name what others have', async () => {
     for (const own of ['pg_class', 'pg_catalog.pg_attribute', 'information_schema.tables']) {
       const config = { table: own, mode: 'query', cursor: 'oid' }
-      const { body } = await client.call<{ ok: boolean }>('POST', '/v1/connectors/table/check', { side: 'source', config })
+      const { body } = await patiently(() => client.call<{ ok: boolean }>('POST', '/v1/connectors/table/check', { side: 'source', config }))
       expect([own, body]).toMatchObject([own, { ok: false, details: [{ path: '/table', message: 'does not exist, or may not be read' }] }])
     }
   })

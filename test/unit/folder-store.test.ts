@@ -50,8 +50,9 @@ it.each([1, 2])('a disk that is full at write %i leaves nothing, and the object 
 it.each([1, 2])('what a process that ended in write %i has left is not listed, and another writes the object', async (write) => {
   disk.next = [...Array<'whole'>(write - 1).fill('whole'), 'killed']
   void put('{"n":1}')
-  await vi.waitFor(() => expect(disk.next).toEqual([]))
-  await vi.waitFor(async () => expect((await readdir(join(folder, 'in'))).length).toBeGreaterThanOrEqual(write))
+  // A busy disk takes seconds to write a file for good.
+  await vi.waitFor(() => expect(disk.next).toEqual([]), { timeout: 60_000 })
+  await vi.waitFor(async () => expect((await readdir(join(folder, 'in'))).length).toBeGreaterThanOrEqual(write), { timeout: 60_000 })
   expect(await listed()).toEqual([])
   expect(await put('{"n":1}')).toBe(true)
   expect(await listed()).toEqual(['in/a.ndjson 7'])

@@ -28,11 +28,12 @@ describe('a process', () => {
     const child = run(
       `watchLiveness(2000); let turns = 0; const turn = () => { ${busy} if (++turns < 6) setTimeout(turn, 10); else process.exit(7) }; turn()`,
     )
+    const exited = once(child, 'exit')
     await new Promise((resolve) => setTimeout(resolve, 500))
     child.kill('SIGSTOP')
     await new Promise((resolve) => setTimeout(resolve, 3500))
     child.kill('SIGCONT')
-    const [code] = await once(child, 'exit')
+    const [code] = await exited
     expect(code).toBe(7)
   })
 })

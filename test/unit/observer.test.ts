@@ -121,7 +121,7 @@ describe('a report that the broker refuses', () => {
     broker.isAway = true
     observer.notify()
     for (let waited = 0; errors.length === 0 && waited < 2000; waited += 5) await new Promise((resolve) => setTimeout(resolve, 5))
-    expect(errors).toEqual([new KafkaError(KAFKA_ERRORS.notEnoughReplicas)])
+    expect(errors[0]).toEqual(new KafkaError(KAFKA_ERRORS.notEnoughReplicas))
     broker.isAway = false
     await observer.close()
     expect([...broker.reports.keys()]).toEqual(['pl_a/0'])

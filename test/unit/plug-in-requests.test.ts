@@ -43,18 +43,15 @@ afterAll(() => {
 })
 
 async function openAsking(how: { isTrial?: boolean; hosts?: string[]; addresses?: Parameters<typeof openPlugInRequests>[0] } = {}) {
+  const ask = await WebAssembly.compile(new Uint8Array(await compileFixture('ask')))
+  // A trial's time begins here.
   const { send } = openPlugInRequests(how.addresses ?? 'any', how.isTrial ? 8000 : undefined)
-  return openTestChain(
-    [{ name: 'ask', config: {} }],
-    { ask: await WebAssembly.compile(new Uint8Array(await compileFixture('ask'))) },
-    undefined,
-    {
-      kind: 'extism',
-      extismFunction: 'map',
-      allowedHosts: how.hosts ?? ['127.0.0.1'],
-      send,
-    },
-  )
+  return openTestChain([{ name: 'ask', config: {} }], { ask }, undefined, {
+    kind: 'extism',
+    extismFunction: 'map',
+    allowedHosts: how.hosts ?? ['127.0.0.1'],
+    send,
+  })
 }
 const request = (path: string, more: object = {}) => JSON.stringify({ url: `${url}${path}`, ...more })
 

@@ -59,7 +59,7 @@ describe('a topic whose brokers fall silent', () => {
     const writing = expect(sink.write(delivery, rowsOf(sink.rows, valuesFrom(0, 9), 0), stop.signal)).rejects.toThrow()
     await fallSilent()
     stop.abort()
-    expect(await tookMs(writing)).toBeLessThan(limitMs(2000))
+    expect(await tookMs(writing)).toBeLessThan(limitMs(20_000))
     await sink.close()
   })
 
@@ -75,7 +75,7 @@ describe('a topic whose brokers fall silent', () => {
     const reading = again.next()
     await silent
     stop.abort()
-    expect(await tookMs(reading)).toBeLessThan(limitMs(2000))
+    expect(await tookMs(reading)).toBeLessThan(limitMs(20_000))
     expect(await reading).toMatchObject({ done: true })
     await source.close()
   })
