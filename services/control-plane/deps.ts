@@ -18,7 +18,7 @@ import type { Contract, Events } from '../../shared/api/operation.ts'
 import type { RawRecords } from './stream-data/raw-records.ts'
 import type { Begun } from './store/idempotency.ts'
 import type { ActiveSession } from './store/members.ts'
-import type { FleetFeed } from './fleet-feed/fleet-feed.ts'
+import type { OverviewFeed } from './overview-feed/overview-feed.ts'
 import type { HistoryBook } from './history/history-book.ts'
 import type { LogBook } from './logs/log-book.ts'
 import type { Workshop } from './workshop/workshop.ts'
@@ -53,7 +53,7 @@ export type Deps = {
   pushPacer: Pacer
   /** Of tails, whose looks wait for each other and begin again by themselves. */
   tailPacer: Pacer
-  fleetFeed: FleetFeed
+  overviewFeed: OverviewFeed
   /** Resolves once the log book has what was there when this process started. */
   logsRead: Promise<void>
   /** Waits until the ledger's projection has caught up with its topic. */

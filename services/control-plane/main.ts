@@ -45,8 +45,8 @@ import { startReconciler } from './reconciler/reconciler.ts'
 import { followLogs } from './logs/follow-logs.ts'
 import { followHistory } from './history/follow-history.ts'
 import { reasonOf } from '../../shared/errors/reason-of.ts'
-import { createFleetFeed } from './fleet-feed/fleet-feed.ts'
-import { glancesOf } from './fleet-feed/glances.ts'
+import { createOverviewFeed } from './overview-feed/overview-feed.ts'
+import { glancesOf } from './overview-feed/glances.ts'
 import { showJob } from './routes/jobs.ts'
 import { listMovingJobs } from './store/jobs.ts'
 import { createHistoryBook } from './history/history-book.ts'
@@ -126,7 +126,7 @@ const deps: Deps = {
   readPacer: createPacer(),
   pushPacer: createPacer(),
   tailPacer: createTailPacer(),
-  fleetFeed: createFleetFeed({
+  overviewFeed: createOverviewFeed({
     look: async (accountId, known, since) => ({
       pipelines: await glancesOf(db, accountId),
       jobs: (await listMovingJobs(db, accountId, known, since)).map((row) => ({

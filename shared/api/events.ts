@@ -16,7 +16,7 @@ export const followEventsContract = contract({
   request: {},
   responses: {},
   events: {
-    snapshot: z.object({ pipelines: z.array(PipelineGlance), jobs: z.array(JobItem) }).meta({ id: 'FleetSnapshot' }),
+    snapshot: z.object({ pipelines: z.array(PipelineGlance), jobs: z.array(JobItem) }).meta({ id: 'OverviewSnapshot' }),
     pipeline: PipelineGlance,
     pipeline_deleted: z.object({ id: Id }).meta({ id: 'PipelineDeleted' }),
     job: JobItem,

@@ -4,7 +4,7 @@ import { lazy, LocationProvider, Route, Router } from 'preact-iso'
 import { HOME } from './api.ts'
 import { plain } from './format.ts'
 import { Frame } from './parts/frame.tsx'
-import { Fleet } from './screens/fleet.tsx'
+import { Overview } from './screens/overview.tsx'
 import { Dialog } from './parts/parts.tsx'
 import { SignIn, SignInForm } from './screens/sign-in.tsx'
 import { hasEnded, isAsking, link, openSession, session } from './session.ts'
@@ -50,7 +50,7 @@ function App() {
         </Dialog>
       )}
       <Router>
-        <Route path={at('')} component={Fleet} />
+        <Route path={at('')} component={Overview} />
         <Route path={at('pipelines/new')} component={NewPipeline} />
         <Route path={at('pipelines/:id')} component={Pipeline} />
         <Route path={at('pipelines/:id/change')} component={ChangePipeline} />

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { followEventsContract } from '../../../shared/api/events.ts'
 import type { Listener } from '../../../shared/api/operation.ts'
-import type { FleetChange, FleetFeed } from '../fleet-feed/fleet-feed.ts'
+import type { OverviewChange, OverviewFeed } from '../overview-feed/overview-feed.ts'
 import { operation } from './operation.ts'
 
 /** How often it is looked whether a slow client has read. */
@@ -11,7 +11,7 @@ const BEHIND_LOOK_MS = 1000
 type Events = (typeof followEventsContract)['events']
 
 /** False where the client reads too slowly. */
-function pass(send: Listener<Events>['send'], change: FleetChange): boolean {
+function pass(send: Listener<Events>['send'], change: OverviewChange): boolean {
   switch (change.event) {
     case 'snapshot':
       return send('snapshot', change.data)
@@ -25,11 +25,11 @@ function pass(send: Listener<Events>['send'], change: FleetChange): boolean {
 }
 
 /** Sends each change; a client that reads too slowly gets the latest state of what it has missed, as a snapshot. */
-function follow(fleetFeed: FleetFeed, accountId: string) {
+function follow(overviewFeed: OverviewFeed, accountId: string) {
   return async ({ send, room, signal }: Listener<Events>): Promise<void> => {
     let isBehind = false
     const listen = () =>
-      fleetFeed.listen(accountId, (change) => {
+      overviewFeed.listen(accountId, (change) => {
         if (!isBehind) isBehind = !pass(send, change)
       })
     let stop = listen()
@@ -47,7 +47,7 @@ function follow(fleetFeed: FleetFeed, accountId: string) {
   }
 }
 
-export const followEventsOperation = operation(followEventsContract, async ({ fleetFeed }, { accountId }) => ({
+export const followEventsOperation = operation(followEventsContract, async ({ overviewFeed }, { accountId }) => ({
   status: 200,
-  events: follow(fleetFeed, accountId),
+  events: follow(overviewFeed, accountId),
 }))

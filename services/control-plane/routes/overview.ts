@@ -1,6 +1,6 @@
 /** The overview: every pipeline of the account, those that need attention first. */
 import { getOverviewContract } from '../../../shared/api/overview.ts'
-import { glancesOf } from '../fleet-feed/glances.ts'
+import { glancesOf } from '../overview-feed/glances.ts'
 import { operation } from './operation.ts'
 
 export const getOverviewOperation = operation(getOverviewContract, async ({ db }, { accountId }) => {

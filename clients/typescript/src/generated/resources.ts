@@ -199,7 +199,7 @@ export function createResources(transport: Transport) {
     events: {
       /** All pipelines and unfinished jobs at first (`snapshot`), then each pipeline whose status, rate, lag or dead letters change, and each job that moves on, as server-sent events; about one look a second. */
       follow: (options: ListenOptions = {}) =>
-        listen<{ snapshot: T.FleetSnapshot; pipeline: T.PipelineGlance; pipeline_deleted: T.PipelineDeleted; job: T.Job }>(
+        listen<{ snapshot: T.OverviewSnapshot; pipeline: T.PipelineGlance; pipeline_deleted: T.PipelineDeleted; job: T.Job }>(
           transport,
           '/events',
           {},

@@ -301,8 +301,6 @@ export type ExplainRecordResponse = {
 
 export type Flag = 'true' | 'false'
 
-export type FleetSnapshot = { pipelines: PipelineGlance[]; jobs: Job[] }
-
 export type GetCanaryResponse = {
   /** Opaque id */ pipeline_id: string
   step: number
@@ -690,6 +688,8 @@ export type OnErrorRequest = {
   /** `3` by default */ retries_max?: number
   /** `200` by default */ backoff_ms?: number
 }
+
+export type OverviewSnapshot = { pipelines: PipelineGlance[]; jobs: Job[] }
 
 export type PartitionOffsets = Record<string, number>
 

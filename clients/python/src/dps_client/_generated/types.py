@@ -305,11 +305,6 @@ ExplainRecordResponse = TypedDict("ExplainRecordResponse", {
 
 Flag = Literal["true", "false"]
 
-FleetSnapshot = TypedDict("FleetSnapshot", {
-    "pipelines": "List[PipelineGlance]",
-    "jobs": "List[Job]",
-})
-
 GetCanaryResponse = TypedDict("GetCanaryResponse", {
     "pipeline_id": "str",
     "step": "int",
@@ -723,6 +718,11 @@ OnErrorRequest = TypedDict("OnErrorRequest", {
     "policy": "NotRequired[OnErrorPolicy]",
     "retries_max": "NotRequired[int]",
     "backoff_ms": "NotRequired[int]",
+})
+
+OverviewSnapshot = TypedDict("OverviewSnapshot", {
+    "pipelines": "List[PipelineGlance]",
+    "jobs": "List[Job]",
 })
 
 PartitionOffsets = dict[str, Any]

@@ -3,7 +3,7 @@ import type { ObservedTask } from '../../../shared/model/observed.ts'
 import type { Queryable } from './database.ts'
 import type { PipelineRow } from './pipelines.ts'
 
-export type FleetRow = Pick<PipelineRow, 'id' | 'name' | 'status' | 'status_reason' | 'desired' | 'revision' | 'updated_at'> & {
+export type OverviewRow = Pick<PipelineRow, 'id' | 'name' | 'status' | 'status_reason' | 'desired' | 'revision' | 'updated_at'> & {
   /** The members of the tasks' reports that a glance needs. */
   tasks: Pick<ObservedTask, 'status' | 'reason' | 'records_per_second' | 'role' | 'task'>[]
   lag: number
@@ -11,7 +11,7 @@ export type FleetRow = Pick<PipelineRow, 'id' | 'name' | 'status' | 'status_reas
 }
 
 /** Pipelines that are being deleted are left out. */
-export async function listFleet(db: Queryable, accountId: string): Promise<FleetRow[]> {
+export async function listOverview(db: Queryable, accountId: string): Promise<OverviewRow[]> {
   const { rows } = (await db.raw(
     `WITH own AS (SELECT id, name, status, status_reason, desired, revision, updated_at FROM pipelines WHERE account_id = ? AND status <> 'deleting'),
      observed AS (
@@ -31,6 +31,6 @@ export async function listFleet(db: Queryable, accountId: string): Promise<Fleet
      FROM own LEFT JOIN observed ON observed.pipeline_id = own.id LEFT JOIN pending ON pending.pipeline_id = own.id
      ORDER BY own.name`,
     [accountId],
-  )) as { rows: FleetRow[] }
+  )) as { rows: OverviewRow[] }
   return rows
 }

@@ -5,7 +5,7 @@ import { HOME, withQuery } from '../api.ts'
 import { compact, count, rate } from '../format.ts'
 import { Badge, Figure, Loaded, Table, Time, Title } from '../parts/parts.tsx'
 import { useRowKeys } from '../parts/row-keys.ts'
-import { useFleet } from '../fleet-feed.ts'
+import { useOverview } from '../overview-feed.ts'
 import { may } from '../session.ts'
 
 function Row({ each }: { each: PipelineGlance }) {
@@ -41,9 +41,9 @@ function rowOf(each: PipelineGlance) {
   return known
 }
 
-export function Fleet() {
+export function Overview() {
   const { query, route, path } = useLocation()
-  const overview = useFleet()
+  const overview = useOverview()
   const wanted = (query.q ?? '').toLowerCase()
   const rows = useRowKeys()
   return (

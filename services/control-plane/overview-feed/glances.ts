@@ -2,11 +2,11 @@
 import type { PipelineGlance } from '../../../shared/api/overview.ts'
 import { READ_TO_END } from '../../../shared/model/pipeline-status.ts'
 import { chainRate } from '../../../shared/model/observed.ts'
-import { listFleet, type FleetRow } from '../store/fleet.ts'
+import { listOverview, type OverviewRow } from '../store/overview.ts'
 import type { Queryable } from '../store/database.ts'
 
 /** What is wrong with the pipeline, the worst first; null where nothing is. An idle pipeline is not a stalled one. */
-function attentionOf({ status, status_reason, desired, tasks, dead_letters }: FleetRow): { rank: number; text: string } | undefined {
+function attentionOf({ status, status_reason, desired, tasks, dead_letters }: OverviewRow): { rank: number; text: string } | undefined {
   if (status === 'failed') return { rank: 0, text: status_reason ?? 'it has failed' }
   // It has paused itself.
   if (status === 'paused' && status_reason !== null) return { rank: 1, text: status_reason }
@@ -18,7 +18,7 @@ function attentionOf({ status, status_reason, desired, tasks, dead_letters }: Fl
 
 /** All pipelines of the account. */
 export async function glancesOf(db: Queryable, accountId: string): Promise<PipelineGlance[]> {
-  const ranked = (await listFleet(db, accountId)).map((row) => {
+  const ranked = (await listOverview(db, accountId)).map((row) => {
     const attention = attentionOf(row)
     const glance: PipelineGlance = {
       id: row.id,

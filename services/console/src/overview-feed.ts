@@ -4,14 +4,14 @@
  */
 import { computed, signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import type { FleetSnapshot, GetOverviewResponse, PipelineGlance, Session } from '../../../clients/typescript/src/generated/types.ts'
+import type { OverviewSnapshot, GetOverviewResponse, PipelineGlance, Session } from '../../../clients/typescript/src/generated/types.ts'
 import { parseAsWritten } from '../../../clients/typescript/src/core/exact-json.ts'
 import { get, urlOf } from './api.ts'
 import { unanswered, type Query } from './query.ts'
 import { hasEnded, session } from './session.ts'
 
 type Heard =
-  | { event: 'snapshot'; data: Pick<FleetSnapshot, 'pipelines'> }
+  | { event: 'snapshot'; data: Pick<OverviewSnapshot, 'pipelines'> }
   | { event: 'pipeline'; data: PipelineGlance }
   | { event: 'pipeline_deleted'; data: { id: string } }
 type Passed = Heard | { event: 'hello' } | { event: 'away'; data: boolean }
@@ -152,7 +152,7 @@ const overview = computed((): GetOverviewResponse | undefined => {
 })
 
 /** All pipelines, and what they come to together. */
-export function useFleet(): Query<GetOverviewResponse> {
+export function useOverview(): Query<GetOverviewResponse> {
   useEffect(start, [])
   return { data: overview.value, failure: undefined, refresh: () => {} }
 }

@@ -10,22 +10,22 @@ import { isJobOver } from '../store/jobs.ts'
 /** A job as events show it. */
 export type ShownJob = Omit<z.input<typeof JobItem>, 'created_at' | 'updated_at'> & { created_at: string; updated_at: string }
 /** All pipelines, and the jobs that have not ended or ended a moment ago. */
-export type Fleet = { pipelines: PipelineGlance[]; jobs: ShownJob[] }
-export type FleetChange =
-  | { event: 'snapshot'; data: Fleet }
+export type Overview = { pipelines: PipelineGlance[]; jobs: ShownJob[] }
+export type OverviewChange =
+  | { event: 'snapshot'; data: Overview }
   | { event: 'pipeline'; data: PipelineGlance }
   | { event: 'pipeline_deleted'; data: { id: string } }
   | { event: 'job'; data: ShownJob }
 
-export type FleetFeedOptions = {
+export type OverviewFeedOptions = {
   /** `known`: ids of the jobs that had not ended at the look before, which was at `since` or a little later. */
-  look(accountId: string, known: readonly string[], since: Date): Promise<Fleet>
+  look(accountId: string, known: readonly string[], since: Date): Promise<Overview>
   onFailure(error: unknown): void
 }
 
-export type FleetFeed = {
+export type OverviewFeed = {
   /** Calls `onChange` with a snapshot, and then with each change. Returns what ends it. */
-  listen(accountId: string, onChange: (change: FleetChange) => void): () => void
+  listen(accountId: string, onChange: (change: OverviewChange) => void): () => void
 }
 
 const LOOK_MS = 1000
@@ -35,7 +35,7 @@ const REST_FACTOR = 9
 const CLOCKS_MS = 5000
 
 type Account = {
-  listeners: Set<(change: FleetChange) => void>
+  listeners: Set<(change: OverviewChange) => void>
   pipelines: Map<string, PipelineGlance>
   jobs: Map<string, ShownJob>
   isKnown: boolean
@@ -46,22 +46,22 @@ type Account = {
 /** Whatever has changed between two values, as texts: both come from the same code. */
 const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
 
-export function createFleetFeed({ look, onFailure }: FleetFeedOptions): FleetFeed {
+export function createOverviewFeed({ look, onFailure }: OverviewFeedOptions): OverviewFeed {
   const accounts = new Map<string, Account>()
 
-  const snapshotOf = ({ pipelines, jobs }: Account): FleetChange => ({
+  const snapshotOf = ({ pipelines, jobs }: Account): OverviewChange => ({
     event: 'snapshot',
     data: { pipelines: [...pipelines.values()], jobs: [...jobs.values()] },
   })
 
-  function changesOf(account: Account, fleet: Fleet): FleetChange[] {
-    const gone = [...account.pipelines.keys()].filter((id) => !fleet.pipelines.some((each) => each.id === id))
-    const pipelines = fleet.pipelines.filter((each) => !isSame(each, account.pipelines.get(each.id)))
-    const jobs = fleet.jobs.filter((each) => !isSame(each, account.jobs.get(each.id)))
+  function changesOf(account: Account, overview: Overview): OverviewChange[] {
+    const gone = [...account.pipelines.keys()].filter((id) => !overview.pipelines.some((each) => each.id === id))
+    const pipelines = overview.pipelines.filter((each) => !isSame(each, account.pipelines.get(each.id)))
+    const jobs = overview.jobs.filter((each) => !isSame(each, account.jobs.get(each.id)))
     return [
-      ...pipelines.map((data): FleetChange => ({ event: 'pipeline', data })),
-      ...gone.map((id): FleetChange => ({ event: 'pipeline_deleted', data: { id } })),
-      ...jobs.map((data): FleetChange => ({ event: 'job', data })),
+      ...pipelines.map((data): OverviewChange => ({ event: 'pipeline', data })),
+      ...gone.map((id): OverviewChange => ({ event: 'pipeline_deleted', data: { id } })),
+      ...jobs.map((data): OverviewChange => ({ event: 'job', data })),
     ]
   }
 
@@ -70,15 +70,15 @@ export function createFleetFeed({ look, onFailure }: FleetFeedOptions): FleetFee
     const begun = Date.now()
     try {
       const moving = [...account.jobs.values()].filter((each) => !isJobOver(each))
-      const fleet = await look(
+      const overview = await look(
         accountId,
         moving.map(({ id }) => id),
         new Date(account.lookedAt - CLOCKS_MS),
       )
       account.lookedAt = begun
-      const changes = changesOf(account, fleet)
-      account.pipelines = new Map(fleet.pipelines.map((each) => [each.id, each]))
-      account.jobs = new Map(fleet.jobs.map((each) => [each.id, each]))
+      const changes = changesOf(account, overview)
+      account.pipelines = new Map(overview.pipelines.map((each) => [each.id, each]))
+      account.jobs = new Map(overview.jobs.map((each) => [each.id, each]))
       const told = account.isKnown ? changes : [snapshotOf(account)]
       account.isKnown = true
       for (const change of told) for (const listener of account.listeners) listener(change)
