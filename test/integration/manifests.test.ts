@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { PlannedChange, ShownManifest } from '../../shared/api/manifests.ts'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
-import { openAccount } from '../harness/operator.ts'
+import { openAccount, setQuotas } from '../harness/operator.ts'
 import { stopAfterwards, waitForTotal, write } from '../harness/pipelines.ts'
 import { moduleBody } from '../harness/rooms.ts'
 
@@ -268,6 +268,25 @@ describe('a manifest', () => {
     const streams = Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`${set} ${n}`, { schema: { n: 'integer' }, partitions: 16 }]))
     const answer = await plan({ set, streams }, {}, own)
     expect([answer.status, answer.body.error?.code]).toEqual([403, 'quota_exceeded'])
+  })
+
+  it('is refused as a whole where its changed pipelines would have too many tasks, unless others give theirs up before', async () => {
+    const { account, client: own } = await openAccount('enterprise')
+    const set = unique('tasks')
+    const manifest = (first: number, second: number) => ({
+      set,
+      streams: { [`${set} in`]: { schema: { n: 'integer' }, partitions: 4 }, [`${set} out`]: { schema: { n: 'integer' } } },
+      pipelines: Object.fromEntries(
+        [first, second].map((tasks, n) => [`${set} ${n}`, { source: { stream: `${set} in` }, sink: { stream: `${set} out` }, tasks }]),
+      ),
+    })
+    const applied = await own.call<Plan>('POST', '/v1/manifests/apply', { manifest: { dps: 1, ...manifest(2, 1) } })
+    expect(applied.status).toBe(200)
+    for (const { id } of (await own.call<{ pipelines: { id: string }[] }>('GET', '/v1/pipelines')).body.pipelines) stopAfterwards(own, id)
+    await setQuotas(account.account_id, { tasks: 3 })
+    const refused = await plan(manifest(2, 3), {}, own)
+    expect([refused.status, refused.body.error?.code]).toEqual([403, 'quota_exceeded'])
+    expect((await plan(manifest(1, 2), {}, own)).body.changes).toHaveLength(2)
   })
 
   it('deletes nothing that could not be made anew, or that something which stays uses', async () => {

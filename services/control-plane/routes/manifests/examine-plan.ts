@@ -56,6 +56,18 @@ async function examine(work: Work, change: PlannedChange): Promise<number> {
   return 0
 }
 
+/** The most tasks that the changes add, made one after the other: one that gives tasks up leaves them to the next. */
+function tasksAdded({ asked, planned }: Work): number {
+  let [added, most] = [0, 0]
+  for (const { kind, name, action } of planned.changes) {
+    if (kind !== 'pipeline') continue
+    const before = planned.known.pipelines.get(name)?.definition.tasks ?? 0
+    added += (action === 'delete' ? 0 : asked.manifest.pipelines[name]!.tasks) - before
+    most = Math.max(most, added)
+  }
+  return most
+}
+
 /** What is wrong with the change; other failures, as of another system that does not answer, are not the plan's. */
 function faultsOf({ kind, name }: PlannedChange, error: unknown): Detail[] {
   const { code, message, details } = toServiceError(error)
@@ -83,7 +95,7 @@ export async function assertMakeable(deps: Examined, caller: Caller, asked: Aske
   if (faults.length > 0) throw invalidRequest(faults.slice(0, LIMITS.details_max))
   const made = planned.changes.filter(({ action }) => action === 'create')
   const count = (kind: PlannedChange['kind']) => made.filter((change) => change.kind === kind).length
-  const tasks = made.reduce((sum, { kind, name }) => sum + (kind === 'pipeline' ? asked.manifest.pipelines[name]!.tasks : 0), 0)
+  const tasks = tasksAdded(work)
   const more = { streams: count('stream'), partitions, smartmodules: count('smartmodule'), pipelines: count('pipeline'), tasks }
   await inTransaction(deps.db, (trx) => assertQuotas(trx, caller.accountId, more))
 }
