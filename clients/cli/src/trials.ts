@@ -50,17 +50,17 @@ export async function formatsOf({ dps }: Context, file: string, given: FormatOpt
 
 const isBinary = (file: string): boolean => file.endsWith('.wasm')
 
-/** Throws Misused where the file can't be read, or is a binary. */
-export async function sourceOf(file: string) {
+/** `at` names the file. Throws Misused where it can't be read, or is a binary. */
+export async function sourceOf(file: string, at = 'the source') {
   if (isBinary(file)) throw new Misused(`${file} is compiled already: dps try, dps test and dps deploy take it as it is`)
-  return { language: 'typescript' as const, code: await readableText(file, 'the source') }
+  return { language: 'typescript' as const, code: await readableText(file, at) }
 }
 
 type Uploaded = { source: NonNullable<Trial['processors'][number]['source']> } | { wasm_binary: string }
 
-/** The SmartModule in the file: a source, or a binary. Throws Misused where it can't be read. */
-export const moduleIn = async (file: string): Promise<Uploaded> =>
-  isBinary(file) ? { wasm_binary: (await readable(file, 'the binary')).toString('base64') } : { source: await sourceOf(file) }
+/** The SmartModule in the file that `at` names: a source, or a binary. Throws Misused where it can't be read. */
+export const moduleIn = async (file: string, at?: string): Promise<Uploaded> =>
+  isBinary(file) ? { wasm_binary: (await readable(file, at ?? 'the binary')).toString('base64') } : { source: await sourceOf(file, at) }
 
 /** The value of `--config`. Throws Misused where it is no JSON object. */
 export const configOf = (given: string): Record<string, unknown> => {

@@ -6,7 +6,8 @@ import { writeJson, type Client, type Manifest, type ManifestPlan } from '../../
 import { contextOf, type Context, type GlobalOptions, type Io } from '../context.ts'
 import { Differs, Misused } from '../outcome.ts'
 import { fromYaml, toYaml } from '../output.ts'
-import { readable, readableText, samplesAt, textIn } from '../samples.ts'
+import { readableText, samplesAt } from '../samples.ts'
+import { moduleIn } from '../trials.ts'
 
 /** As written: a SmartModule's source and tests may be the names of files. */
 const Written = z.looseObject({
@@ -34,14 +35,9 @@ async function manifestIn(file: string): Promise<Manifest> {
   const smartmodules: [string, unknown][] = []
   for (const [name, { source, tests, ...rest }] of Object.entries(written.data.smartmodules ?? {})) {
     const at = `smartmodules.${name}`
-    const bytes = typeof source === 'string' ? await readable(resolve(folder, source), `${at}.source`) : undefined
     const part = {
       ...rest,
-      ...(bytes === undefined
-        ? { source }
-        : String(source).endsWith('.wasm')
-          ? { wasm_binary: bytes.toString('base64') }
-          : { source: { language: 'typescript', code: textIn(bytes, `${at}.source: ${String(source)}`) } }),
+      ...(typeof source === 'string' ? await moduleIn(resolve(folder, source), `${at}.source`) : { source }),
       ...(typeof tests === 'string'
         ? { tests: await samplesAt(resolve(folder, tests), `${at}.tests`) }
         : tests === undefined
