@@ -23,7 +23,10 @@ const PARTITIONS = 4
 const SCHEMA_ID = 1
 const BACKLOG = 120_000
 const RECORDS_PER_SECOND = 3000
-const TROUBLE_MS = 16_000
+const KILLS = 3
+const KILL_EVERY_MS = 5000
+/** How long a kill waits at most until the processors work again after the one before. */
+const WORKS_MAX_MS = 30_000
 const START_MAX_MS = 90_000
 /** Longest time without progress, and longest time overall, before a trial counts as stuck. */
 const PATIENCE = { idleMs: 20_000, recoverMs: 120_000 }
@@ -127,8 +130,8 @@ async function prepare(arena: Arena, prefix: string): Promise<PipelineDefinition
   return definition
 }
 
-async function shakeGroup(arena: Arena, { group_id, source }: PipelineDefinition, endAt: number): Promise<void> {
-  while (Date.now() < endAt) {
+async function shakeGroup(arena: Arena, { group_id, source }: PipelineDefinition, isOver: () => boolean): Promise<void> {
+  while (!isOver()) {
     await visitGroup(arena.launched.stack.kafkaBrokers, group_id, source.topic, 1000).catch(() => {})
     await sleep(1500)
   }
@@ -167,17 +170,21 @@ async function runIn(arena: Arena, mutation: Mutation | 'none', prefix: string):
   }
   await sleep(2500)
   const processors = [startProcessor(arena, prefix, mutation), startProcessor(arena, prefix, mutation)]
+  let isOver = false
   try {
     // The faults begin once the processors commit, not while they start.
     for (const deadline = Date.now() + limitMs(START_MAX_MS); Date.now() < deadline && (await committed()) === 0n;) await sleep(200)
-    const endAt = Date.now() + TROUBLE_MS
-    const storm = shakeGroup(arena, definition, endAt)
-    // One processor is killed again and again; the other goes on, so that a faulty one is always running.
-    while (Date.now() < endAt) {
-      await sleep(5000)
-      await stop(processors[0]!)
-      processors[0] = startProcessor(arena, prefix, mutation)
+    const storm = shakeGroup(arena, definition, () => isOver)
+    // By turns, and while they commit: the one that has only just started may not have begun to work.
+    for (let kills = 0; kills < KILLS; kills++) {
+      const before = await committed()
+      await sleep(KILL_EVERY_MS)
+      for (const until = Date.now() + limitMs(WORKS_MAX_MS); Date.now() < until && (await committed()) === before;) await sleep(200)
+      const index = kills % processors.length
+      await stop(processors[index]!)
+      processors[index] = startProcessor(arena, prefix, mutation)
     }
+    isOver = true
     await storm
     inTrouble.delete(prefix)
     await load.stop()
@@ -217,6 +224,7 @@ async function runIn(arena: Arena, mutation: Mutation | 'none', prefix: string):
       .map(([name, value]) => `${name} ${String(value)}`)
     return { mutation, isCaught: !isExact(verdict) || counted !== written, why: faults.join(', ') || 'nothing wrong' }
   } finally {
+    isOver = true
     await Promise.all(processors.map(stop))
     await load.stop()
   }

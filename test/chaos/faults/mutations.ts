@@ -9,6 +9,8 @@ type Wrap = (phases: Phases) => Phases
 
 /** Widens the moment in which the group may move on; fenced, a late commit would only be refused. */
 const LATE_MS = 700
+/** Widens the moment between offsets and output, in which a processor is to be killed. */
+const BETWEEN_MS = 500
 /** Where a batch's attributes stand (KIP-98). */
 const ATTRIBUTES_AT = 21
 
@@ -43,7 +45,7 @@ export const MUTATIONS = {
       },
       async commitRound(...parameters) {
         await phases.commitRound(...parameters)
-        await sleep(100)
+        await sleep(BETWEEN_MS)
         const producer = parameters[5]
         const output = waiting.get(producer.transactionalId)
         waiting.delete(producer.transactionalId)
