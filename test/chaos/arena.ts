@@ -23,12 +23,9 @@ export function filter(record: Record): bool {
   return true
 }`
 
-let poison: Promise<Uint8Array> | undefined
+let poison: Promise<Buffer> | undefined
 /** Compiled once: that keeps this process, which also runs the proxies and the clients, for seconds. */
-export async function poisonBinary(): Promise<Buffer> {
-  poison ??= compileSmartModule(POISON_MODULE)
-  return Buffer.from(await poison)
-}
+export const poisonBinary = (): Promise<Buffer> => (poison ??= compileSmartModule(POISON_MODULE).then((bytes) => Buffer.from(bytes)))
 
 export type Arena = {
   launched: Launched

@@ -33,31 +33,36 @@ export async function readCommitted(cluster: Cluster, topic: string, onRecord: O
   const first = await cluster.offsets(layout, partitions, 'earliest')
   const ends = await cluster.offsets(layout, partitions, 'latest')
   const connections = cluster.openConnections('oracle')
+  const lookAgain = async (): Promise<void> => {
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
+    layout = (await cluster.describeTopic(topic)) ?? layout
+  }
   try {
     for (const partition of partitions) {
       let position = first.get(partition)!
       let tries = 0
       while (position < ends.get(partition)!) {
-        const fetching = async () =>
-          fetchBatches(await connections.leader(layout!.leaders[partition]!), {
-            topicId: layout!.topicId,
+        let answer: Awaited<ReturnType<typeof fetchBatches>>
+        try {
+          answer = await fetchBatches(await connections.leader(layout.leaders[partition]!), {
+            topicId: layout.topicId,
             partitions: [{ partition, offset: position, bytesMax: FETCH_BYTES }],
             waitMs: 500,
             bytesMin: 1,
             bytesMax: FETCH_BYTES,
           })
-        const answer = await fetching().catch((error: unknown) => {
-          if (tries >= TRIES) throw error
-          return undefined
-        })
-        const fetched = answer?.partitions[0]
-        if ((!answer || (fetched && MOVING.includes(fetched.errorCode))) && tries++ < TRIES) {
-          await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
-          layout = (await cluster.describeTopic(topic)) ?? layout
+        } catch (error) {
+          if (tries++ >= TRIES) throw error
+          await lookAgain()
           continue
         }
-        if (!answer || answer.errorCode !== 0 || fetched === undefined || fetched.errorCode !== 0)
-          throw new Error(`reading ${topic}: Kafka error ${answer?.errorCode || fetched?.errorCode}`)
+        const fetched = answer.partitions[0]
+        if (fetched && MOVING.includes(fetched.errorCode) && tries++ < TRIES) {
+          await lookAgain()
+          continue
+        }
+        if (answer.errorCode !== 0 || fetched === undefined || fetched.errorCode !== 0)
+          throw new Error(`reading ${topic}: Kafka error ${answer.errorCode || fetched?.errorCode}`)
         if (fetched.bytes) position = readBytes(fetched.bytes, partition, position, fetched.aborted, onRecord)
       }
     }

@@ -88,7 +88,7 @@ describe('a stream', () => {
     expect(job.status).toBe(202)
     expect((await replay()).body.id).toBe(job.body.id)
     await eventually('the replay has ended', async () => (await client.call('GET', `/v1/jobs/${job.body.id}`)).body.status === 'finished')
-    // Its processor may say once more that it has finished: then the stream is deleted, and made again under the job.
+    // Its end is not to come between the next two.
     await setStatus('jobs', job.body.id, 'running')
     const refused = await client.call('DELETE', `/v1/streams/${copy.id}`)
     expect([refused.status, refused.body.error?.message]).toEqual([409, expect.stringContaining(job.body.id)])

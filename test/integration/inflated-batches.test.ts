@@ -10,9 +10,9 @@ import { openCluster } from '../../shared/kafka/cluster.ts'
 import { compressBatch, encodeBatch, stampProducer, type KafkaRecord } from '../../shared/kafka/protocol/record-batch.ts'
 import { produceBatches } from '../../shared/kafka/wire/produce.ts'
 import { frame } from '../../shared/model/framing.ts'
-import { threadCpuMs } from '../../services/control-plane/bounded-work.ts'
 import { eventually, loggedIn, service, type Client } from '../harness/client.ts'
 import { limitMs } from '../harness/machine-speed.ts'
+import { timesOf } from '../harness/times-of.ts'
 import { createPipeline, createStream, type NewStream } from '../harness/pipelines.ts'
 
 const MIB = 1 << 20
@@ -55,19 +55,14 @@ async function streamOf(recordOf: (schemaId: number, n: number) => Content): Pro
 /** How much more was in buffers at most while the work went on, in MiB, and for how long a timer was held up at most. */
 async function costOf(work: () => Promise<unknown>): Promise<{ mib: number; lateMs: number }> {
   const before = process.memoryUsage().arrayBuffers
-  let [last, lateMs, most] = [threadCpuMs(), 0, 0]
-  const look = () => {
-    const now = threadCpuMs()
-    lateMs = Math.max(lateMs, now - last)
-    most = Math.max(most, process.memoryUsage().arrayBuffers - before)
-    last = now
-  }
+  let most = 0
+  const look = () => void (most = Math.max(most, process.memoryUsage().arrayBuffers - before))
   const timer = setInterval(look, 5)
   await sleep(20)
-  await work()
+  const { held } = await timesOf(work)
   await sleep(20)
   clearInterval(timer)
-  return { mib: most / MIB, lateMs }
+  return { mib: most / MIB, lateMs: held }
 }
 
 /** The page; an account rests after large ones, for as long as it is told. */

@@ -103,7 +103,7 @@ describe('a kafka sink whose brokers fall silent', () => {
       await eventually(
         'it is stopped',
         async () => (await client.call('GET', `/v1/pipelines/${id}/status`)).body.status === 'stopped',
-        30_000,
+        12_000,
       )
     }
     isSilent = true
