@@ -92,11 +92,17 @@ export async function tellLie(call: Caller, ground: Ground, lie: Told, port: num
   const config = JSON.parse(text) as Record<string, unknown>
   for (const [secret, value] of Object.entries(endpoint.secrets))
     if (text.includes(`${secret}_${number}`)) await call('POST', '/secrets', { name: `${secret}_${number}`, value })
-  const check = await call('POST', `/connectors/${endpoint.connector_id}/check`, { side: endpoint.direction, config }, ANSWER_MS_MAX)
+  const check = await call<{ details?: { message: string }[] }>(
+    'POST',
+    `/connectors/${endpoint.connector_id}/check`,
+    { side: endpoint.direction, config },
+    ANSWER_MS_MAX,
+  )
   const tookMs = Math.round(check.tookMs)
   if (check.status === 0 || check.status >= 500)
     return { name, did: `check ${check.status}`, tookMs, wrong: 'the check has no proper answer' }
-  if (lie.way.startsWith('check')) return { name, did: `check ${check.status}`, tookMs }
+  const checked = `check ${check.status} ${(check.body.details?.[0]?.message ?? '').slice(0, 100)}`
+  if (lie.way.startsWith('check')) return { name, did: checked, tookMs }
   const other = (id: string) => ({ connector_id: 'conn_stream', config: { stream_id: id } })
   const own = { connector_id: endpoint.connector_id, config }
   const created = await call<{ pipeline_id: string }>(
@@ -112,6 +118,6 @@ export async function tellLie(call: Caller, ground: Ground, lie: Told, port: num
   )
   if (created.status === 0 || created.status >= 500)
     return { name, did: `pipeline ${created.status}`, tookMs, wrong: 'the pipeline has no proper answer' }
-  if (created.status !== 201) return { name, did: `check ${check.status}, pipeline ${created.status}`, tookMs }
+  if (created.status !== 201) return { name, did: `${checked}, pipeline ${created.status}`, tookMs }
   return { name, did: await runFor(call, created.body.pipeline_id, holdMs), tookMs }
 }

@@ -3,7 +3,6 @@
  * second. MODULES and SERVERS take so many of each, SEED says which. Writes latest.json; red when the second account notices.
  */
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, writeFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { constants, setPriority } from 'node:os'
@@ -13,14 +12,14 @@ import { launch } from '../../deploy/local/launcher.ts'
 import { createKafka } from '../../shared/kafka/admin/admin.ts'
 import { createRandom } from '../chaos/random.ts'
 import { openAccount } from './account.ts'
-import { deploy, prepareGround, tellLie, type Outcome } from './assaults.ts'
+import { deploy, prepareGround, tellLie } from './assaults.ts'
 import { HOSTILE } from './modules/hostile-modules.ts'
 import { LIES } from './servers/index.ts'
-import { quantile, startVictim } from './victim.ts'
+import { startVictim } from './victim.ts'
 import { watchService } from './watch.ts'
+import { inWaves, p99, said, type Phase } from './waves.ts'
 
 const QUIET_MS = 30_000
-const AT_ONCE = 3
 const HOLD_MS = Number(process.env.HOLD_MS || 8000)
 const AFTER_MS = 100_000
 const P99_RATIO_MAX = 2
@@ -40,9 +39,10 @@ const lies = some([...LIES.keys()], process.env.SERVERS)
 say(`attack by ${modules.length} modules and ${lies.length} servers, SEED=${seed}`)
 const launched = await launch({ processors: 2, way: 'processes', prefix: `attack${process.pid}`, env: { LOG_LEVEL: 'info' }, say })
 const liars = spawn(process.execPath, ['--no-warnings', join(import.meta.dirname, 'servers', 'main.ts'), ...lies.map(String)], {
-  stdio: ['pipe', 'pipe', 'ignore'],
+  stdio: ['pipe', 'pipe', 'inherit'],
   detached: true,
 })
+const fromLiars = createInterface(liars.stdout)[Symbol.asyncIterator]()
 standAside(liars.pid!)
 const close = async () => {
   liars.kill('SIGKILL')
@@ -57,78 +57,79 @@ function standAside(pid: number): void {
   if (existsSync(autogroup)) writeFileSync(autogroup, String(constants.priority.PRIORITY_LOW))
 }
 
-/** Works through the attacks, some at once. */
-async function all<T>(attacks: readonly T[], attack: (each: T) => Promise<Outcome>): Promise<Outcome[]> {
-  const outcomes: Outcome[] = []
-  const waiting = [...attacks]
-  const work = async () => {
-    for (let each = waiting.shift(); each !== undefined; each = waiting.shift()) {
-      const outcome = await attack(each)
-      outcomes.push(outcome)
-      say(`${outcome.wrong ? 'WRONG ' : ''}${outcome.name}: ${outcome.did}${outcome.wrong ? `: ${outcome.wrong}` : ''}`)
-    }
-  }
-  await Promise.all(Array.from({ length: AT_ONCE }, work))
-  return outcomes
+/** A number for each lying server; none once their process has ended. */
+async function byLie(): Promise<Map<number, number>> {
+  const line = await fromLiars.next()
+  return new Map(line.done ? [] : (JSON.parse(line.value) as [number, number][]))
 }
 
 let isGreen = false
 try {
-  const [line] = (await once(createInterface(liars.stdout), 'line')) as [string]
-  const ports = new Map(JSON.parse(line) as [number, number][])
+  const ports = await byLie()
   const kafka = createKafka(launched.stack.kafkaBrokers, 'attack')
   const [attacker, other] = [await openAccount(launched, 'Attacker', 'enterprise'), await openAccount(launched, 'Victim', 'enterprise')]
   const ground = await prepareGround(attacker, kafka)
   const victim = await startVictim(other, launched.stack.kafkaBrokers)
   await sleep(10_000)
   const watch = watchService(launched, (name, ms) => say(`the event loop of ${name} stood still for ${ms} ms`))
-  await victim.latencies()
-  await victim.longestGap()
-  await watch.worstLag()
-  await sleep(QUIET_MS)
-  /** Since the last call. */
-  const measured = async () => ({
-    p99: quantile(await victim.latencies(), 0.99),
+  const measure = async () => ({
+    times: await victim.latencies(),
     gap: Math.round(await victim.longestGap()),
     lag: await watch.worstLag(),
   })
-  const quiet = { ...(await measured()), rss: watch.rssMib(), rssByProcess: watch.rssByProcess() }
-  say(`quiet: p99 ${quiet.p99} ms, longest gap ${quiet.gap} ms, lag ${quiet.lag} ms, ${quiet.rss} MiB`)
+  await measure()
+  await sleep(QUIET_MS)
+  const quiet = await measure()
+  const [rss, rssByProcess] = [watch.rssMib(), watch.rssByProcess()]
+  say(`quiet: ${said(quiet)}, ${rss} MiB`)
 
-  const outcomes = await all(modules, (each) => deploy(attacker, ground, each, HOLD_MS))
-  const byModules = await measured()
-  say(`under modules: p99 ${byModules.p99} ms, longest gap ${byModules.gap} ms, lag ${byModules.lag} ms`)
-  outcomes.push(...(await all(lies, (number) => tellLie(attacker, ground, LIES[number]!, ports.get(number)!, number, HOLD_MS))))
-  const byServers = await measured()
-  say(`under servers: p99 ${byServers.p99} ms, longest gap ${byServers.gap} ms, lag ${byServers.lag} ms`)
+  const byModules = await inWaves(modules, (each) => deploy(attacker, ground, each, HOLD_MS), measure, say)
+  say(`modules: ${said(byModules.during)}; pauses: ${said(byModules.between)}`)
+  const lie = (number: number) => tellLie(attacker, ground, LIES[number]!, ports.get(number)!, number, HOLD_MS)
+  const byServers = await inWaves(lies, lie, measure, say)
+  say(`servers: ${said(byServers.during)}; pauses: ${said(byServers.between)}`)
+  liars.stdin.end()
+  const connections = await byLie()
+  const untold = lies.filter((number) => !connections.get(number)).map((number) => `${LIES[number]!.protocol}/${LIES[number]!.name}`)
 
   await ground.close()
   await sleep(AFTER_MS)
   const rssAfter = watch.rssMib()
-  const byProcess = { before_by_process: quiet.rssByProcess, after_by_process: watch.rssByProcess() }
   const delivered = await victim.finish()
-  watch.close()
+  await watch.close()
+  const figures = ({ during, between }: Phase) => ({
+    p99_ms: p99(during),
+    p99_pauses_ms: p99(between),
+    longest_gap_ms: during.gap,
+    event_loop_lag_ms: during.lag,
+  })
+  const wrong = [...byModules.outcomes, ...byServers.outcomes].filter((each) => each.wrong !== undefined)
   const outcome = {
     seed,
     modules: modules.length,
     servers: lies.length,
-    victim: { ...delivered, p99_quiet_ms: quiet.p99, p99_modules_ms: byModules.p99, p99_servers_ms: byServers.p99 },
-    longest_gap_ms: { quiet: quiet.gap, modules: byModules.gap, servers: byServers.gap },
-    event_loop_lag_ms: { quiet: quiet.lag, modules: byModules.lag, servers: byServers.lag },
-    rss_mib: { before: quiet.rss, after: rssAfter, ...byProcess },
+    victim: delivered,
+    under_modules: figures(byModules),
+    under_servers: figures(byServers),
+    rss_mib: { before: rss, after: rssAfter, before_by_process: rssByProcess, after_by_process: watch.rssByProcess() },
     restarted: watch.restarted(),
-    wrong: outcomes.filter(({ wrong }) => wrong !== undefined),
+    wrong,
+    untold,
     seconds: Math.round((Date.now() - startedAt) / 1000),
   }
   await writeFile(join(import.meta.dirname, 'latest.json'), `${JSON.stringify(outcome, null, 2)}\n`)
   say(JSON.stringify(outcome, null, 2))
+  const phases = [byModules, byServers]
   const faults = [
     ...(delivered.lost > 0 || delivered.duplicated > 0 ? ['records of the second account were lost or doubled'] : []),
     ...(watch.restarted().length > 0 ? ['a main process ended'] : []),
-    ...(outcome.wrong.length > 0 ? ['some attacks had another answer than they should'] : []),
-    ...(Math.max(byModules.p99, byServers.p99) > P99_RATIO_MAX * quiet.p99 ? ['the second account was slower than allowed'] : []),
-    ...(Math.max(byModules.lag, byServers.lag) > LAG_MS_MAX ? ['an event loop stood still for too long'] : []),
-    ...(rssAfter > quiet.rss * RSS_RATIO_MAX ? ['memory has not come back'] : []),
+    ...(wrong.length > 0 ? ['some attacks had another answer than they should'] : []),
+    ...(untold.length > 0 ? ['nothing connected to some lying servers'] : []),
+    ...(phases.some(({ during, between }) => p99(during) > P99_RATIO_MAX * p99(between))
+      ? ['the second account was slower than allowed']
+      : []),
+    ...(phases.some(({ during }) => during.lag > LAG_MS_MAX) ? ['an event loop stood still for too long'] : []),
+    ...(rssAfter > rss * RSS_RATIO_MAX ? ['memory has not come back'] : []),
   ]
   isGreen = faults.length === 0
   say(isGreen ? 'green' : `RED: ${faults.join('; ')}`)

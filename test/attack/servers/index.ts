@@ -76,7 +76,7 @@ const PLACES: Readonly<Record<SocketProtocol | WebProtocol, Place>> = {
   s3: {
     connector_id: 'conn_storage_bucket',
     common: (port) => ({
-      bucket: 'b',
+      bucket: 'lies',
       endpoint: `http://127.0.0.1:${port}`,
       access_key: { $secret: 'lie_password' },
       secret_key: { $secret: 'lie_password' },

@@ -1,5 +1,5 @@
 /** What a lie is, and how long ones are sent: never faster than the other side reads, and only while it listens. */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { ServerResponse, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
 
@@ -15,10 +15,14 @@ export type SocketLie = Lie & { answer(socket: Socket): void }
 /** A lie of a web server. Called once per request. `values`: what the topic beside a lying schema registry holds. */
 export type WebLie = Lie & { values?(): Buffer[]; answer(request: IncomingMessage, response: ServerResponse): void }
 
-/** Sends the part again and again until the other side has gone. */
+/** Sends the part again and again until the other side has gone; one part a turn, so that the other lies are told meanwhile. */
 export function sendForever(target: Writable, part: Buffer): void {
+  // The answer to HEAD has no body: what is written to it goes nowhere, and the other side waits for its end.
+  if (target instanceof ServerResponse && target.req.method === 'HEAD') return void target.end()
   const more = (): void => {
-    while (!target.destroyed && target.writable) if (!target.write(part)) return void target.once('drain', () => setImmediate(more))
+    if (target.destroyed || !target.writable) return
+    if (target.write(part)) setImmediate(more)
+    else target.once('drain', () => setImmediate(more))
   }
   more()
 }

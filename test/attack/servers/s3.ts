@@ -11,7 +11,7 @@ const MEBIBYTE = 1 << 20
 const entry = ({ key, size = 1e12, etag = '&quot;e&quot;', modified = '2026-01-01T00:00:00.000Z' }: Listed): string =>
   `<Contents><Key>${key}</Key><LastModified>${modified}</LastModified><ETag>${etag}</ETag><Size>${size}</Size></Contents>`
 const page = (inner: string, before = ''): string =>
-  `<?xml version="1.0" encoding="UTF-8"?>${before}<ListBucketResult><Name>b</Name>${inner}</ListBucketResult>`
+  `<?xml version="1.0" encoding="UTF-8"?>${before}<ListBucketResult><Name>lies</Name>${inner}</ListBucketResult>`
 const listing = (inner: string, before = ''): Answer => xml(() => page(inner, before))
 const xml =
   (body: () => string | Buffer, status = 200, headers: Record<string, string> = {}): Answer =>
