@@ -31,7 +31,8 @@ ${rows.join('\n')}
 - An update that reopens the sink, a new value of a secret that the pipeline uses, and another limit of an adopted topic that it uses also
   start a failed pipeline again.
 - Only reports of the current attempt count. A new attempt is made by \`start\`, by \`restart\`, by \`resume\` after a pipeline has paused
-  itself, by an update that reopens the sink, and by a secret's new value.
+  itself, by an update that reopens the sink, by a secret's new value, by another limit of an adopted topic, and where a canary that has
+  failed the pipeline is rolled back.
 - Brokers, sinks and sources that are unavailable are waited for without limit. Any other failure is tried again with backoff; after twenty
   rounds or ten starts in a row without progress, or ten lost lanes in a row, the pipeline is \`failed\` with the cause.
 `

@@ -82,7 +82,7 @@ const Version = z
   .meta({ id: 'ComparedVersion' })
 
 /** `POST /smartmodules/:id/compare`: returns 200 with the records of which two versions make something else. */
-export const compareVersionsContract = contract({
+export const compareSmartModuleVersionsContract = contract({
   id: 'compareSmartModuleVersions',
   method: 'POST',
   path: '/smartmodules/:id/compare',

@@ -178,7 +178,7 @@ export const RedriveRequest = z
   .meta({ id: 'RedriveRequest' })
 
 /** `POST …/redrive`: returns 202 with the job, or 200 with the count for a dry run or an empty selection. */
-export const redriveContract = contract({
+export const redriveDeadLettersContract = contract({
   id: 'redriveDeadLetters',
   method: 'POST',
   path: '/pipelines/:id/dead-letters/redrive',

@@ -81,7 +81,7 @@ export const ReplayRequest = z
   .meta({ id: 'ReplayRequest' })
 
 /** `POST /pipelines/:id/replay`: returns 202 with the replay job. */
-export const replayContract = contract({
+export const replayPipelineContract = contract({
   id: 'replayPipeline',
   method: 'POST',
   path: '/pipelines/:id/replay',

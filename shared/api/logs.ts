@@ -31,7 +31,7 @@ export const LogsQuery = z.object({
 })
 
 /** `GET …/logs`: returns 200 with the newest lines, oldest first, or with server-sent events. */
-export const getLogsContract = contract({
+export const getPipelineLogsContract = contract({
   id: 'getPipelineLogs',
   method: 'GET',
   path: '/pipelines/:id/logs',

@@ -7,7 +7,7 @@ import { contract, Id, queryInteger, Timestamp } from './operation.ts'
 import { PipelineRequest, StreamPlace } from './pipelines.ts'
 
 /** `GET …/offsets`: returns 200 with the position, end and lag of every source partition, in offsets. */
-export const getOffsetsContract = contract({
+export const getPipelineOffsetsContract = contract({
   id: 'getPipelineOffsets',
   method: 'GET',
   path: '/pipelines/:id/offsets',
@@ -49,7 +49,7 @@ export const Balance = z
   .meta({ id: 'Balance' })
 
 /** `GET …/accounting`: returns 200 with record counts of the whole chain, per step and per partition. */
-export const getAccountingContract = contract({
+export const getPipelineAccountingContract = contract({
   id: 'getPipelineAccounting',
   method: 'GET',
   path: '/pipelines/:id/accounting',
@@ -72,7 +72,7 @@ export const getAccountingContract = contract({
 })
 
 /** `GET …/metrics`: returns 200 with the records per second, the lag in offsets and the totals. */
-export const getMetricsContract = contract({
+export const getPipelineMetricsContract = contract({
   id: 'getPipelineMetrics',
   method: 'GET',
   path: '/pipelines/:id/metrics',
@@ -106,7 +106,7 @@ export const getMetricsContract = contract({
 const HistoryCounts = { in: z.number().int(), out: z.number().int(), filtered: z.number().int(), failed: z.number().int() }
 
 /** `GET …/history`: returns 200 with the last hour in steps of ten seconds, as far as this control plane has seen it. */
-export const getHistoryContract = contract({
+export const getPipelineHistoryContract = contract({
   id: 'getPipelineHistory',
   method: 'GET',
   path: '/pipelines/:id/history',
@@ -133,7 +133,7 @@ export const getHistoryContract = contract({
 })
 
 /** `GET …/ledger`: returns 200 with the first offset that each revision handled per partition, and the revisions. */
-export const getLedgerContract = contract({
+export const getPipelineLedgerContract = contract({
   id: 'getPipelineLedger',
   method: 'GET',
   path: '/pipelines/:id/ledger',
@@ -203,7 +203,7 @@ export const NotRun = z
   .describe('So many of the last records were not run: a step did not return for the one before them, or the time for all was over')
 
 /** `GET …/explain`: returns 200 with the trace of one record through the revision that handled it. */
-export const explainContract = contract({
+export const explainRecordContract = contract({
   id: 'explainRecord',
   method: 'GET',
   path: '/pipelines/:id/explain',
@@ -246,7 +246,7 @@ export const PreviewRequest = z
   .meta({ id: 'PreviewRequest' })
 
 /** `POST …/preview`: returns 200 with the traces of up to `limit` source records; writes and commits nothing. */
-export const previewContract = contract({
+export const previewPipelineContract = contract({
   id: 'previewPipeline',
   method: 'POST',
   path: '/pipelines/:id/preview',

@@ -293,7 +293,7 @@ export const SmartModuleVersion = z
   .meta({ id: 'SmartModuleVersion' })
 
 /** `GET /smartmodules/:id/versions`: returns 200 with a page of the versions, the newest first. */
-export const listVersionsContract = contract({
+export const listSmartModuleVersionsContract = contract({
   id: 'listSmartModuleVersions',
   method: 'GET',
   path: '/smartmodules/:id/versions',
@@ -310,7 +310,7 @@ export const listVersionsContract = contract({
 })
 
 /** `GET /smartmodules/:id/versions/:version`: returns 200 with the version's config and source, on request with its binary. */
-export const getVersionContract = contract({
+export const getSmartModuleVersionContract = contract({
   id: 'getSmartModuleVersion',
   method: 'GET',
   path: '/smartmodules/:id/versions/:version',

@@ -11,3 +11,13 @@ it('operations are named after their contracts: createStreamOperation is of crea
   expect(named.length).toBeGreaterThan(70)
   expect(named.filter(([own, contract]) => own !== contract.replace(/Contract$/, 'Operation'))).toEqual([])
 })
+
+it('contracts are named after their ids, so that a search for an id finds its handler', () => {
+  const named = tracked
+    .filter((path) => path.startsWith('shared/api/'))
+    .flatMap((path) =>
+      [...read(path).matchAll(/^export const (\w+) = \w+\(\{\s*id: '(\w+)'/gm)].map(([, name, id]) => [name, `${id}Contract`]),
+    )
+  expect(named.length).toBeGreaterThan(70)
+  expect(named.filter(([name, wanted]) => name !== wanted)).toEqual([])
+})

@@ -3,7 +3,7 @@ import {
   getDeadLetterContract,
   listDeadLetterGroupsContract,
   listDeadLettersContract,
-  redriveContract,
+  redriveDeadLettersContract,
 } from '../../../shared/api/dead-letters.ts'
 import { openValueDecoder } from '../../../shared/registry/codecs.ts'
 import { notFound } from '../service-error.ts'
@@ -54,7 +54,7 @@ export const getDeadLetterOperation = operation(getDeadLetterContract, async (de
   return { status: 200, body: showDeadLetter(row, decoderOf(pipeline)) }
 })
 
-export const redriveOperation = operation(redriveContract, async (deps, caller, { params, body }) => {
+export const redriveDeadLettersOperation = operation(redriveDeadLettersContract, async (deps, caller, { params, body }) => {
   const pipeline = await getPipeline(deps, caller, params.id)
   const request = body ?? { dry_run: false }
   const replyOf = (started: ListedJob, records: number) => ({

@@ -15,23 +15,28 @@ import type { Operation } from './operation.ts'
 import { getAccountOperation } from './account.ts'
 import { listAuditOperation } from './audit.ts'
 import { checkConnectorOperation, getConnectorOperation, listConnectorsOperation, validateConnectorOperation } from './connectors.ts'
-import { getDeadLetterOperation, listDeadLetterGroupsOperation, listDeadLettersOperation, redriveOperation } from './dead-letters.ts'
-import { cancelJobOperation, getJobOperation, listJobsOperation, replayOperation } from './jobs.ts'
+import {
+  getDeadLetterOperation,
+  listDeadLetterGroupsOperation,
+  listDeadLettersOperation,
+  redriveDeadLettersOperation,
+} from './dead-letters.ts'
+import { cancelJobOperation, getJobOperation, listJobsOperation, replayPipelineOperation } from './jobs.ts'
 import { createKeyOperation, deleteKeyOperation, listKeysOperation } from './keys.ts'
 import {
-  getAccountingOperation,
-  getHistoryOperation,
-  getLedgerOperation,
-  getMetricsOperation,
-  getOffsetsOperation,
+  getPipelineAccountingOperation,
+  getPipelineHistoryOperation,
+  getPipelineLedgerOperation,
+  getPipelineMetricsOperation,
+  getPipelineOffsetsOperation,
 } from './operate/operate.ts'
 import { applyManifestOperation, getManifestOperation, planManifestOperation } from './manifests/manifests.ts'
 import { followEventsOperation } from './events.ts'
 import { getLineageOperation } from './lineage.ts'
 import { getOverviewOperation } from './overview.ts'
-import { getLogsOperation } from './operate/logs.ts'
+import { getPipelineLogsOperation } from './operate/logs.ts'
 import { tailPipelineOperation } from './operate/tail.ts'
-import { explainOperation, previewOperation } from './operate/trace.ts'
+import { explainRecordOperation, previewPipelineOperation } from './operate/trace.ts'
 import { createPipelineOperation } from './pipelines/create-pipeline.ts'
 import {
   deletePipelineOperation,
@@ -44,15 +49,15 @@ import { getCanaryOperation, promoteCanaryOperation } from './pipelines/canary.t
 import { resetOffsetsOperation } from './pipelines/reset-offsets.ts'
 import { planPipelineOperation, updatePipelineOperation } from './pipelines/update-pipeline.ts'
 import { compileSmartModuleOperation } from './smartmodules/compile-smartmodule.ts'
-import { compareVersionsOperation } from './smartmodules/compare-versions.ts'
+import { compareSmartModuleVersionsOperation } from './smartmodules/compare-versions.ts'
 import { testSmartModuleOperation } from './smartmodules/test-smartmodule.ts'
 import { deploySmartModuleOperation } from './smartmodules/deploy-smartmodule.ts'
 import {
   deleteSmartModuleOperation,
   getSmartModuleOperation,
-  getVersionOperation,
+  getSmartModuleVersionOperation,
   listSmartModulesOperation,
-  listVersionsOperation,
+  listSmartModuleVersionsOperation,
 } from './smartmodules/smartmodules.ts'
 import { createSecretOperation, deleteSecretOperation, getSecretOperation, listSecretsOperation, updateSecretOperation } from './secrets.ts'
 import { createStreamOperation } from './streams/create-stream.ts'
@@ -74,9 +79,9 @@ export const OPERATIONS: readonly Operation[] = [
   testSmartModuleOperation,
   deploySmartModuleOperation,
   getSmartModuleOperation,
-  listVersionsOperation,
-  getVersionOperation,
-  compareVersionsOperation,
+  listSmartModuleVersionsOperation,
+  getSmartModuleVersionOperation,
+  compareSmartModuleVersionsOperation,
   deleteSmartModuleOperation,
   listConnectorsOperation,
   getConnectorOperation,
@@ -96,24 +101,24 @@ export const OPERATIONS: readonly Operation[] = [
   deletePipelineOperation,
   getPipelineStatusOperation,
   ...pipelineActions,
-  getOffsetsOperation,
+  getPipelineOffsetsOperation,
   resetOffsetsOperation,
-  getAccountingOperation,
-  getMetricsOperation,
-  getLedgerOperation,
-  getHistoryOperation,
-  getLogsOperation,
+  getPipelineAccountingOperation,
+  getPipelineMetricsOperation,
+  getPipelineLedgerOperation,
+  getPipelineHistoryOperation,
+  getPipelineLogsOperation,
   tailPipelineOperation,
-  explainOperation,
-  previewOperation,
+  explainRecordOperation,
+  previewPipelineOperation,
   getCanaryOperation,
   promoteCanaryOperation,
   listDeadLettersOperation,
-  redriveOperation,
+  redriveDeadLettersOperation,
   // Before the one below, whose path it would match too.
   listDeadLetterGroupsOperation,
   getDeadLetterOperation,
-  replayOperation,
+  replayPipelineOperation,
   listJobsOperation,
   getJobOperation,
   cancelJobOperation,

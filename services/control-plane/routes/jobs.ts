@@ -1,7 +1,7 @@
 /** Lists, reads and cancels jobs; replay starts one. */
 import { streamConnector } from '../../../shared/connectors/stream/connector.ts'
 import { assertMayUse } from '../definitions/may-use.ts'
-import { cancelJobContract, getJobContract, listJobsContract, replayContract } from '../../../shared/api/jobs.ts'
+import { cancelJobContract, getJobContract, listJobsContract, replayPipelineContract } from '../../../shared/api/jobs.ts'
 import { notFound, ServiceError } from '../service-error.ts'
 import { findJob, isJobOver, listJobs, type ListedJob } from '../store/jobs.ts'
 import { cancelJob } from '../jobs/jobs.ts'
@@ -56,7 +56,7 @@ export const cancelJobOperation = operation(cancelJobContract, async (deps, call
   return { status: isJobOver(cancelled) ? 200 : 202, body: showJob(cancelled) }
 })
 
-export const replayOperation = operation(replayContract, async (deps, caller, { params, body }) => {
+export const replayPipelineOperation = operation(replayPipelineContract, async (deps, caller, { params, body }) => {
   if (body?.sink) assertMayUse(caller, { sink: { connector_id: streamConnector.id, config: body.sink } })
   const pipeline = await getPipeline(deps, caller, params.id)
   const replyOf = (job: ListedJob) => ({ status: 202 as const, body: showJob(job), headers: { Location: `/jobs/${job.id}` } })

@@ -1,6 +1,6 @@
 /** A pipeline's log: its newest lines, and with `follow` those that come. */
 import type { z } from 'zod'
-import { getLogsContract, type LogsQuery, type PipelineLog } from '../../../../shared/api/logs.ts'
+import { getPipelineLogsContract, type LogsQuery, type PipelineLog } from '../../../../shared/api/logs.ts'
 import type { Listener } from '../../../../shared/api/operation.ts'
 import { LOG_LEVELS } from '../../../../shared/model/telemetry.ts'
 import type { Line, LogBook } from '../../logs/log-book.ts'
@@ -32,7 +32,7 @@ const LOOK_MS = 3000
  * with the pipeline.
  */
 function follow(logs: LogBook, pipelineId: string, query: Query, exists: () => Promise<boolean>) {
-  return async ({ send, room, lastEventId, signal }: Listener<(typeof getLogsContract)['events']>): Promise<void> => {
+  return async ({ send, room, lastEventId, signal }: Listener<(typeof getPipelineLogsContract)['events']>): Promise<void> => {
     const later = (offset: bigint) => logs.linesOf(pipelineId).filter((line) => line.offset > offset && isWanted(line, query))
     let sent = lastEventId !== undefined && OFFSET.test(lastEventId) ? BigInt(lastEventId) : undefined
     sent ??= later(-1n).at(-query.limit - 1)?.offset ?? -1n
@@ -67,7 +67,7 @@ function follow(logs: LogBook, pipelineId: string, query: Query, exists: () => P
 
 const START_MS = 3000
 
-export const getLogsOperation = operation(getLogsContract, async (deps, caller, { params, query }) => {
+export const getPipelineLogsOperation = operation(getPipelineLogsContract, async (deps, caller, { params, query }) => {
   const { id } = await getPipeline(deps, caller, params.id)
   // Right after its start a control plane knows only some of the lines.
   await withDeadline(deps.logsRead, 'reading the logs', START_MS)

@@ -1,11 +1,11 @@
 /** A pipeline's positions, and where its records went: read from Kafka's committed offsets, which are exact even if nothing else runs. */
 import { chainRate, type Counters, type ObservedTask } from '../../../../shared/model/observed.ts'
 import {
-  getAccountingContract,
-  getHistoryContract,
-  getLedgerContract,
-  getMetricsContract,
-  getOffsetsContract,
+  getPipelineAccountingContract,
+  getPipelineHistoryContract,
+  getPipelineLedgerContract,
+  getPipelineMetricsContract,
+  getPipelineOffsetsContract,
 } from '../../../../shared/api/operate.ts'
 import { addUp, type Measure } from '../../../../shared/model/telemetry.ts'
 import { layoutOf } from '../../layout-of.ts'
@@ -31,7 +31,7 @@ export async function readOffsets({ cluster }: Pick<Deps, 'cluster'>, { definiti
   })
 }
 
-export const getOffsetsOperation = operation(getOffsetsContract, async (deps, caller, { params }) => {
+export const getPipelineOffsetsOperation = operation(getPipelineOffsetsContract, async (deps, caller, { params }) => {
   const pipeline = await getPipeline(deps, caller, params.id)
   const partitions = await readOffsets(deps, pipeline)
   return {
@@ -85,7 +85,7 @@ function accountingOf(committed: readonly Committed[], observed: readonly Observ
 
 const totalsOf = (metadata: CommitMetadata | undefined): Counters => (metadata?.t ? namedCounters(metadata.t) : ZERO)
 
-export const getAccountingOperation = operation(getAccountingContract, async (deps, caller, { params }) => {
+export const getPipelineAccountingOperation = operation(getPipelineAccountingContract, async (deps, caller, { params }) => {
   const pipeline = await getPipeline(deps, caller, params.id)
   const [committed, observed] = await Promise.all([readCommitted(deps, pipeline), listObserved(deps.db, pipeline.id)])
   const { known, totals } = accountingOf(committed, observed)
@@ -132,7 +132,7 @@ function measuresOf({ definition, revision }: PipelineRow, observed: readonly Ob
     .map((each) => ({ ...each, module: definition.steps[each.step - 1]?.name ?? null }))
 }
 
-export const getMetricsOperation = operation(getMetricsContract, async (deps, caller, { params }) => {
+export const getPipelineMetricsOperation = operation(getPipelineMetricsContract, async (deps, caller, { params }) => {
   const pipeline = await getPipeline(deps, caller, params.id)
   const [offsets, observed] = await Promise.all([readOffsets(deps, pipeline), listObserved(deps.db, pipeline.id)])
   return {
@@ -152,7 +152,7 @@ export const getMetricsOperation = operation(getMetricsContract, async (deps, ca
   }
 })
 
-export const getLedgerOperation = operation(getLedgerContract, async (deps, caller, { params }) => {
+export const getPipelineLedgerOperation = operation(getPipelineLedgerContract, async (deps, caller, { params }) => {
   const pipeline = await getPipeline(deps, caller, params.id)
   const [entries, revisions] = await Promise.all([listLedger(deps.db, pipeline.id), listRevisions(deps.db, pipeline.id)])
   return {
@@ -169,7 +169,7 @@ export const getLedgerOperation = operation(getLedgerContract, async (deps, call
   }
 })
 
-export const getHistoryOperation = operation(getHistoryContract, async (deps, caller, { params }) => {
+export const getPipelineHistoryOperation = operation(getPipelineHistoryContract, async (deps, caller, { params }) => {
   const { id } = await getPipeline(deps, caller, params.id)
   const points = deps.history.pointsOf(id).map(({ at, ...point }) => ({ at: new Date(at), ...point }))
   return { status: 200, body: { pipeline_id: id, interval_seconds: 10 as const, points } }

@@ -1,5 +1,5 @@
 /** Explain runs one record through the revision that handled it; preview runs real records through a chain. Neither writes or commits. */
-import { explainContract, previewContract } from '../../../../shared/api/operate.ts'
+import { explainRecordContract, previewPipelineContract } from '../../../../shared/api/operate.ts'
 import { layoutOf } from '../../layout-of.ts'
 import { invalidRequest, notFound, ServiceError } from '../../service-error.ts'
 import { deadLetterId, listDeadLettersOf } from '../../store/dead-letters.ts'
@@ -25,7 +25,7 @@ async function isCanaryOff({ db }: Pick<Deps, 'db'>, pipeline: PipelineRow, own:
   return row !== undefined && handledBy(row, pipeline, await listObserved(db, pipeline.id)).isOff
 }
 
-export const explainOperation = operation(explainContract, async (deps, caller, { params, query }) => {
+export const explainRecordOperation = operation(explainRecordContract, async (deps, caller, { params, query }) => {
   const pipeline = await getPipeline(deps, caller, params.id)
   const { definition } = pipeline
   const layout = await layoutOf(deps.cluster, definition.source.topic, 'the source’s topic', query.partition)
@@ -70,7 +70,7 @@ export const explainOperation = operation(explainContract, async (deps, caller, 
   }
 })
 
-export const previewOperation = operation(previewContract, async (deps, caller, { params, body }) => {
+export const previewPipelineOperation = operation(previewPipelineContract, async (deps, caller, { params, body }) => {
   const pipeline = await getPipeline(deps, caller, params.id)
   const { from, limit, partition, processors } = body ?? { from: 'latest' as const, limit: 10 }
   const layout = await layoutOf(deps.cluster, pipeline.definition.source.topic, 'the source’s topic', partition)

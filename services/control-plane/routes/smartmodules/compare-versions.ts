@@ -1,5 +1,5 @@
 /** Runs two versions of a SmartModule, or one with two configs, over the same records of a stream. */
-import { compareVersionsContract } from '../../../../shared/api/canary.ts'
+import { compareSmartModuleVersionsContract } from '../../../../shared/api/canary.ts'
 import { streamConnector } from '../../../../shared/connectors/stream/connector.ts'
 import { assertMayUse } from '../../definitions/may-use.ts'
 import { examineSteps } from '../../definitions/resolve-steps.ts'
@@ -10,7 +10,7 @@ import { operation } from '../operation.ts'
 import { streamRecords } from '../../trace/stream-records.ts'
 import { JSON_ENDS } from '../../trace/trace.ts'
 
-export const compareVersionsOperation = operation(compareVersionsContract, async (deps, caller, { params, body }) => {
+export const compareSmartModuleVersionsOperation = operation(compareSmartModuleVersionsContract, async (deps, caller, { params, body }) => {
   if (!(await findSmartModule(deps.db, caller.accountId, params.id))) throw notFound('the SmartModule')
   assertMayUse(caller, { source: { connector_id: streamConnector.id, config: {} } })
   const entries = [body.before, body.after].map(({ version, config }) => ({

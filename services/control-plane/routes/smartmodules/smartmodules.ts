@@ -3,9 +3,9 @@ import { inTransaction } from '../../store/database.ts'
 import {
   deleteSmartModuleContract,
   getSmartModuleContract,
-  getVersionContract,
+  getSmartModuleVersionContract,
   listSmartModulesContract,
-  listVersionsContract,
+  listSmartModuleVersionsContract,
 } from '../../../../shared/api/smartmodules.ts'
 import { notFound, ServiceError } from '../../service-error.ts'
 import {
@@ -55,13 +55,13 @@ export const getSmartModuleOperation = operation(getSmartModuleContract, async (
 
 const showVersion = ({ version, kind, sha256, bytes, created_at }: ListedVersion) => ({ version, kind, sha256, bytes, created_at })
 
-export const listVersionsOperation = operation(listVersionsContract, async ({ db }, caller, { params, query }) => {
+export const listSmartModuleVersionsOperation = operation(listSmartModuleVersionsContract, async ({ db }, caller, { params, query }) => {
   const row = await findSmartModuleReferred(db, caller.accountId, params.id)
   if (!row) throw notFound('the SmartModule')
   return listReply('versions', await listVersionsPage(db, row.id, query), query, showVersion)
 })
 
-export const getVersionOperation = operation(getVersionContract, async ({ db }, caller, { params, query }) => {
+export const getSmartModuleVersionOperation = operation(getSmartModuleVersionContract, async ({ db }, caller, { params, query }) => {
   const row = await findSmartModuleReferred(db, caller.accountId, params.id)
   const version = row && (await findVersion(db, row.id, params.version))
   if (!version) throw notFound('the version')
