@@ -24,6 +24,7 @@ const HOLD_MS = Number(process.env.HOLD_MS || 8000)
 const AFTER_MS = 100_000
 const P99_RATIO_MAX = 2
 const LAG_MS_MAX = 200
+const GAP_MS_MAX = 1000
 /** Memory that may stay behind: caches of compiled code, and what V8 has not collected yet. */
 const RSS_RATIO_MAX = 1.4
 
@@ -128,6 +129,7 @@ try {
     ...(phases.some(({ during, between }) => p99(during) > P99_RATIO_MAX * p99(between))
       ? ['the second account was slower than allowed']
       : []),
+    ...(phases.some(({ during }) => during.gap > GAP_MS_MAX) ? ['the second account stood still'] : []),
     ...(phases.some(({ during }) => during.lag > LAG_MS_MAX) ? ['an event loop stood still for too long'] : []),
     ...(rssAfter > rss * RSS_RATIO_MAX ? ['memory has not come back'] : []),
   ]

@@ -12,7 +12,7 @@ export type Phase = { during: Noticed; between: Noticed }
 
 const AT_ONCE = 3
 const WAVE = 40
-/** What an attack leaves behind ends meanwhile: pipelines are deleted, processes killed. */
+/** What an attack leaves behind ends meanwhile, and belongs to it: pipelines are deleted, processes killed, records that waited arrive. */
 const SETTLE_MS = 3000
 const PAUSE_MS = 10_000
 
@@ -50,9 +50,8 @@ export async function inWaves<T>(
     }
     await measure()
     await Promise.all(Array.from({ length: AT_ONCE }, work))
-    const during = await measure()
     await sleep(SETTLE_MS)
-    await measure()
+    const during = await measure()
     await sleep(PAUSE_MS)
     const between = await measure()
     say(`wave: ${said(during)}; pause: ${said(between)}`)

@@ -5,7 +5,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { SCOPES, type Scope } from '../../shared/model/limits.ts'
 import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
-import { anonymous, loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { anonymous, eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { openAccount, setQuotas } from '../harness/operator.ts'
 import { createPipeline, createStream } from '../harness/pipelines.ts'
 
@@ -93,9 +93,10 @@ describe('quotas', () => {
       smartmodule_bytes: { used: expect.any(Number) },
     })
     // What is given back can be used again.
-    await client.call('DELETE', `/v1/pipelines/${id}`)
-    await client.call('DELETE', `/v1/streams/${to.id}`)
-    expect((await client.call('POST', '/v1/streams', streamBody())).status).not.toBe(403)
+    expect((await client.call('DELETE', `/v1/pipelines/${id}`)).status).toBeOneOf([202, 204])
+    await eventually('the pipeline is gone', async () => (await client.call('GET', `/v1/pipelines/${id}`)).status === 404)
+    expect((await client.call('DELETE', `/v1/streams/${to.id}`)).status).toBeOneOf([202, 204])
+    await eventually('a stream is made', async () => (await client.call('POST', '/v1/streams', streamBody())).status === 201)
   })
 
   it('can’t be exceeded by requests at the same time', async () => {

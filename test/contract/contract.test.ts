@@ -207,6 +207,7 @@ describe('rate limits', () => {
         .call('GET', '/v1/nope')
         .then(async () => (await loggedIn(service().accounts[account])).call('GET', '/v1/connectors/none'))
       expect(headers.get('x-ratelimit-limit')).toBe(String(limit))
+      expect(headers.get('x-ratelimit-remaining')).toMatch(/^\d+$/)
       expect(Number(headers.get('x-ratelimit-remaining'))).toBeLessThan(limit)
       expect(headers.get('ratelimit-policy')).toBe(`"default";q=${limit};w=60`)
       expect(headers.get('ratelimit')).toMatch(/^"default";r=\d+;t=\d+$/)

@@ -8,13 +8,11 @@ import { createPipeline, createStream, waitForStatus, waitForTotal, write } from
 let client: Client
 let stranger: Client
 let pipeline: string
-let source: string
 beforeAll(async () => {
   client = await loggedIn(service().accounts.other)
   stranger = await loggedIn(service().accounts.enterprise)
   const from = await createStream(client, { n: 'integer' }, { partitions: 2 })
   const to = await createStream(client, { n: 'integer' }, { partitions: 2 })
-  source = from.id
   pipeline = await createPipeline(client, from.id, [], to.id)
   await waitForStatus(client, pipeline, 'running')
   await write(client, from.id, [{ n: 1 }])
@@ -139,10 +137,21 @@ describe('the operator’s endpoints', () => {
   })
 
   it('leave nothing behind when a pipeline is deleted, not even its running job', async () => {
-    const to = await createStream(client, { n: 'integer' })
-    const id = await createPipeline(client, source, [], to.id)
+    const [from, to] = [await createStream(client, { n: 'integer' }), await createStream(client, { n: 'integer' })]
+    const id = await createPipeline(client, from.id, [], to.id)
     await waitForStatus(client, id, 'running')
-    const job = await client.call<{ id: string }>('POST', `/v1/pipelines/${id}/replay`, { records_per_second: 1 })
+    await write(
+      client,
+      from.id,
+      Array.from({ length: 500 }, (_, n) => ({ n })),
+    )
+    await waitForTotal(client, to.id, 500)
+    const job = await client.call<{ id: string }>('POST', `/v1/pipelines/${id}/replay`, { from: 'earliest', records_per_second: 1 })
+    expect(job.status).toBe(202)
+    await eventually('its job runs', async () => {
+      const { body } = await client.call<{ status: string }>('GET', `/v1/jobs/${job.body.id}`)
+      return body.status === 'running'
+    })
     expect((await client.call('DELETE', `/v1/pipelines/${id}`)).status).toBeOneOf([202, 204])
     expect((await client.call('GET', `/v1/pipelines/${id}/offsets`)).status).toBe(404)
     await eventually('its job is gone', async () => (await client.call('GET', `/v1/jobs/${job.body.id}`)).status === 404)

@@ -152,7 +152,7 @@ export const SINKS: SinkCase[] = [
     what: 'http',
     isExact: false,
     hasStableKeys: true,
-    config: async () => ({ url: web.url, batch_size: 9, timeout_ms: 30_000 }),
+    config: async () => ({ url: web.url, batch_size: 9, timeout_ms: 30_000, auth: { kind: 'bearer', token: { $secret: 'web_token' } } }),
     readBack: async () => {
       const once_ = new Map(web.bodies.splice(0).map(({ key, body }) => [key, body]))
       return [...once_.values()].flatMap(numbersIn)

@@ -185,6 +185,8 @@ describe('a canary in shadow', () => {
     const stranger = (await openAccount('developer')).client
     expect((await stranger.call('GET', `/v1/pipelines/${id}/canary`)).status).toBe(404)
     expect((await stranger.call('PATCH', `/v1/pipelines/${id}`, { canary: null })).status).toBe(404)
+    expect((await stranger.call('POST', `/v1/pipelines/${id}/canary/promote`)).status).toBe(404)
+    expect((await canaryOf(id)).status).toBe('comparing')
     expect((await client.call('PATCH', `/v1/pipelines/${id}`, { processors: [] })).status).toBe(200)
     expect((await client.call('GET', `/v1/pipelines/${id}/canary`)).status).toBe(404)
   })

@@ -328,6 +328,10 @@ describe('a table', () => {
     await write(client, from.id, numbers(0, 100))
     await write(client, other.id, numbers(0, 100))
     await waitForTotal(client, sink.id, 100)
+    await eventually('it misses its table', async () => {
+      const { body } = await client.call<{ status_reason: string | null }>('GET', `/v1/pipelines/${id}`)
+      return body.status_reason?.includes(target)
+    })
     await warehouse.query(`ALTER TABLE ${target}_away RENAME TO ${target}`)
     // A missing table may have failed the pipeline by then; the status shows it a moment later.
     await eventually('all rows are there', async () => {

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openCluster, type Cluster } from '../../shared/kafka/cluster.ts'
 import { frame } from '../../shared/model/framing.ts'
 import { readCommitted } from '../chaos/reader.ts'
+import { childrenOf } from '../harness/child-processes.ts'
 import { eventually, loggedIn, service, type Client } from '../harness/client.ts'
 import { killProcess, runningControlPlanes, runningProcessors } from '../harness/processes.ts'
 import { createPipeline, createStream, waitForStatus, type NewStream } from '../harness/pipelines.ts'
@@ -137,17 +138,26 @@ describe('the partitions of a processor', () => {
   it('get no duplicates when it resumes after a pause of ten seconds', async () => {
     await twoProcessors()
     const setup = await setUp()
-    const pid = runningProcessors()[0]!
+    const owners = async () => {
+      const path = `/v1/pipelines/${setup.id}/status`
+      const { body } = await client.call<{ tasks: { processor_id: string; partitions: unknown[] }[] }>('GET', path)
+      return new Set(body.tasks.flatMap(({ processor_id, partitions }) => (partitions.length > 0 ? [processor_id] : []))).size
+    }
+    await eventually('both processors have tasks', async () => (await owners()) === 2)
+    const supervisor = runningProcessors()[0]!
+    // Runners first: a supervisor that goes on before them would find them silent.
+    const paused = [...childrenOf(supervisor), supervisor]
     let n = 0
     for (; n < 40; n += PARTITIONS) await writeRound(setup, n)
-    process.kill(pid, 'SIGSTOP')
+    for (const pid of paused) killProcess(pid, 'SIGSTOP')
     try {
       for (const until = Date.now() + 10_000; Date.now() < until; n += PARTITIONS) {
         await writeRound(setup, n)
         await new Promise((resolve) => setTimeout(resolve, 100))
       }
+      await eventually('the other processor has all tasks', async () => (await owners()) === 1)
     } finally {
-      process.kill(pid, 'SIGCONT')
+      for (const pid of paused) killProcess(pid, 'SIGCONT')
     }
     for (const until = Date.now() + 5000; Date.now() < until; n += PARTITIONS) {
       await writeRound(setup, n)

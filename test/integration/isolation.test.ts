@@ -6,7 +6,7 @@ import { childrenOf, hasEnded } from '../harness/child-processes.ts'
 import { eventually, loggedIn, service, type Client } from '../harness/client.ts'
 import { deployModule, filterOverN } from '../harness/modules.ts'
 import { createPipeline, createStream, readAll, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
-import { killProcess, runningProcessors } from '../harness/processes.ts'
+import { killProcess, killProcessors, runningProcessors } from '../harness/processes.ts'
 import { limitMs } from '../harness/machine-speed.ts'
 
 let attacker: Client
@@ -168,8 +168,12 @@ describe('a pipeline that ends its runner again and again', () => {
     expect(stillThere).not.toEqual([])
     expect(stillThere.filter((pid) => !others.includes(pid))).toEqual([])
     // A processor that starts now does not try it again.
+    await killProcessors()
+    await eventually('the new ones run the other pipeline', async () => (await runnersOf(`account/${other.account}`)).length > 0)
     await sleep(3000)
-    expect(await runnersOf(`suspect/${own.id}`)).toEqual([])
+    expect(await runnersOf(`account/${other.account}`)).not.toEqual([])
+    expect([...(await runnersOf(`suspect/${own.id}`)), ...(await runnersOf(`account/${own.account}`))]).toEqual([])
+    expect((await statusOf()).status).toBe('failed')
     // A start by hand does.
     await own.client.call('POST', `/v1/pipelines/${own.id}/start`)
     await waitForStatus(own.client, own.id, 'running')

@@ -52,6 +52,25 @@ function gated(open: () => Promise<void>): Kafka {
   return own
 }
 
+/** What the topic holds, in order. */
+async function published(): Promise<string[]> {
+  const cluster = openCluster({ brokers: service().brokers, clientId: 'late-writes' })
+  const values: string[] = []
+  const following = followTopic({
+    cluster,
+    topic: name,
+    purpose: 'late-writes',
+    from: 0n,
+    waitsForOpen: true,
+    onRecords: (records) => void values.push(...records.map(({ value }) => String(value))),
+    onError: () => {},
+  })
+  await following.caughtUp
+  await following.close()
+  await cluster.close()
+  return values
+}
+
 describe('a publisher that stalls between reading and sending', () => {
   it('overwrites nothing that another publisher has sent meanwhile', async () => {
     const gate = Promise.withResolvers<void>()
@@ -80,22 +99,8 @@ describe('a publisher that stalls between reading and sending', () => {
     await eventually('the newer value is sent too', async () => (await db('outbox')).length === 0)
     gate.resolve()
     await sleep(3000)
-    const cluster = openCluster({ brokers: service().brokers, clientId: 'late-writes' })
-    const values: string[] = []
-    const following = followTopic({
-      cluster,
-      topic: name,
-      purpose: 'late-writes',
-      from: 0n,
-      waitsForOpen: true,
-      onRecords: (records) => void values.push(...records.map(({ value }) => String(value))),
-      onError: () => {},
-    })
-    await following.caughtUp
-    expect(values).toEqual(['old', 'new'])
-    await following.close()
+    expect(await published()).toEqual(['old', 'new'])
     await Promise.all([sleeper.close(), other.close()])
-    await cluster.close()
   })
 })
 
@@ -110,6 +115,8 @@ describe('a publisher', () => {
     publisher.notify()
     await eventually('the outbox is empty', async () => (await db('outbox')).length === 0)
     await publisher.close()
+    expect((await published()).at(-1)).toBe('small')
+    expect((await published()).every((value) => value.length < 100)).toBe(true)
   })
 
   it('ends what takes longer than a transaction may stand still', async () => {

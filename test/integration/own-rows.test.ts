@@ -60,6 +60,7 @@ async function rowsReadBy(ask: (trx: Queryable) => Promise<unknown>): Promise<nu
     trx.on('query', (query) => asked.push(query))
     await ask(trx)
     trx.removeAllListeners('query')
+    expect(asked).not.toEqual([])
     let read = 0
     for (const { sql, bindings } of asked) {
       const { rows } = await trx.raw(`EXPLAIN (ANALYZE, FORMAT JSON) ${sql.replaceAll(/\$\d+/g, '?')}`, bindings)

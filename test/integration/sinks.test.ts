@@ -1,5 +1,8 @@
 /** How records are written to a sink: to the partition of their key, and compressed. */
 import { beforeAll, describe, expect, it } from 'vitest'
+import { openCluster, type Cluster } from '../../shared/kafka/cluster.ts'
+import { COMPRESSION_MASK, CONTROL, readBatchHeader } from '../../shared/kafka/protocol/record-batch.ts'
+import { fetchBatches } from '../../shared/kafka/wire/fetch.ts'
 import { loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { createPipeline, createStream, readAll, readPartition, waitForTotal, write } from '../harness/pipelines.ts'
 
@@ -11,6 +14,20 @@ beforeAll(async () => {
 const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => ({ n: from + index }))
 const streams = async (more: Record<string, unknown> = {}) =>
   Promise.all([createStream(client, { n: 'integer' }, more), createStream(client, { n: 'integer' }, more)])
+
+/** Kafka's numbers of the codecs in which the batches of a topic's first partition are compressed, those of transaction markers aside. */
+async function codecsOf(cluster: Cluster, topic: string): Promise<number[]> {
+  const { topicId, leaders } = (await cluster.describeTopic(topic))!
+  const connections = cluster.openConnections('sinks')
+  const request = { topicId, partitions: [{ partition: 0, offset: 0n, bytesMax: 1 << 20 }], waitMs: 500, bytesMin: 1, bytesMax: 1 << 20 }
+  const [fetched] = (await fetchBatches(await connections.leader(leaders[0]!), request)).partitions
+  await connections.close()
+  const codecs = new Set<number>()
+  const bytes = fetched!.bytes!
+  for (let at = 0, header = readBatchHeader(bytes, 0); header; at += header.size, header = readBatchHeader(bytes, at))
+    if ((header.attributes & CONTROL) === 0) codecs.add(header.attributes & COMPRESSION_MASK)
+  return [...codecs]
+}
 
 describe('records of a pipeline', () => {
   it('go to the partition of Kafka’s own partitioner when source and sink have different partition counts', async () => {
@@ -29,7 +46,8 @@ describe('records of a pipeline', () => {
   })
 
   it('arrive unchanged under every compression of the sink', async () => {
-    for (const compression of ['gzip', 'snappy', 'lz4', 'zstd']) {
+    const cluster = openCluster({ brokers: service().brokers, clientId: 'sinks' })
+    for (const [index, compression] of ['gzip', 'snappy', 'lz4', 'zstd'].entries()) {
       const [from, to] = await streams({ partitions: 1 })
       const created = await client.call('POST', '/v1/pipelines', {
         name: unique('compressed'),
@@ -40,6 +58,8 @@ describe('records of a pipeline', () => {
       await write(client, from.id, numbers(0, 500))
       await waitForTotal(client, to.id, 500)
       expect((await readAll(client, to.id)).map(({ n }) => n)).toEqual(numbers(0, 500).map(({ n }) => n))
+      expect(await codecsOf(cluster, to.topic)).toEqual([index + 1])
     }
+    await cluster.close()
   })
 })

@@ -176,6 +176,9 @@ describe('the tail of a stream', () => {
     again.close()
     const other = await createStream(client, { n: 'integer' })
     const elsewhere = await open(`/streams/${other.id}/tail`, first.events.at(-1)!.id)
+    await write(client, other.id, numbers(8, 9))
+    await eventually('the other stream’s is shown', async () => recordsOf(elsewhere).length > 0)
+    expect(valuesOf(elsewhere)).toEqual([8])
     elsewhere.close()
   })
 

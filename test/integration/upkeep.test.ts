@@ -211,6 +211,10 @@ describe('reports and ledger entries', () => {
       const { body } = await client.call<{ entries: unknown[] }>('GET', `/v1/pipelines/${id}/ledger`)
       return body.entries.length > 0
     })
+    await eventually('so have the reports', async () => {
+      const { body } = await client.call<{ totals: { out: number } }>('GET', `/v1/pipelines/${id}/accounting`)
+      return body.totals.out === 1
+    })
   })
 
   it('get tombstones once their pipeline is gone, and those of the others stay', async () => {

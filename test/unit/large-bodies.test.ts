@@ -9,6 +9,7 @@ import { createPacer } from '../../services/control-plane/pacing.ts'
 import { createBodyReader } from '../../services/control-plane/read-body.ts'
 import { planManifestContract } from '../../shared/api/manifests.ts'
 import type { Contract } from '../../shared/api/operation.ts'
+import { LIMITS } from '../../shared/model/limits.ts'
 import { createPipelineContract } from '../../shared/api/pipelines.ts'
 import { createStreamContract } from '../../shared/api/streams.ts'
 import { limitFromNow } from '../harness/machine-speed.ts'
@@ -40,6 +41,12 @@ const manifest = (more: object) => JSON.stringify({ manifest: { dps: 1, set: 'x'
 const pipeline = (more: object) =>
   JSON.stringify({ name: 'x', source: { connector_id: 'x', config: {} }, sink: { connector_id: 'x', config: {} }, ...more })
 const LARGE_TEXT = (16 << 20) - 1000
+/** As many as a body may have, then plain text. */
+const escaped = (escape: string) =>
+  escape
+    .repeat(LIMITS.body_escapes_max - 1)
+    .padEnd(LARGE_TEXT, 'x')
+    .slice(0, LARGE_TEXT)
 
 it.each<[string, Contract, string]>([
   ['long names that are none', planManifestContract, manifest({ pipelines: named(58_000, 1, `\u0000${'x'.repeat(230)}`) })],
@@ -52,8 +59,8 @@ it.each<[string, Contract, string]>([
     createPipelineContract,
     pipeline({ processors: [{ module_id: 'x', config: { digits: 1234567890123456, ...named(12_000, { a: 1 }) } }] }),
   ],
-  ['escaped quotes', planManifestContract, `{"manifest":{"a":"${'\\"'.repeat(LARGE_TEXT / 2)}"}}`],
-  ['escapes that may be a name', planManifestContract, `{"manifest":{"a":"${'\\u0050xxxxxxxxxx'.repeat(LARGE_TEXT / 16)}"}}`],
+  ['escaped quotes', planManifestContract, `{"manifest":{"a":"${escaped('\\"')}"}}`],
+  ['escapes that may be a name', planManifestContract, `{"manifest":{"a":"${escaped('\\u0050xxxxxxxxxx')}"}}`],
 ])('a body within the limits keeps the thread for less than a tenth of a second: %s', async (_name, contract, text) => {
   expect(text.length).toBeLessThan(contract.bodyBytesMax ?? 1 << 20)
   let body: unknown
@@ -66,10 +73,12 @@ it.each<[string, Contract, string]>([
   ]
   const limit = limitFromNow(100)
   const times: number[] = []
+  // What is wrong with them is wrong by the contract: the steps before it do all their work.
   try {
     for (const step of steps) times.push(await bestOf(step))
   } catch (error) {
     expect(error).toMatchObject({ status: 400 })
+    expect(times).toHaveLength(steps.length - 1)
     expect(await bestOf(() => expect(steps[times.length]).toThrow())).toBeLessThan(limit())
   }
   expect(Math.max(...times)).toBeLessThan(limit())

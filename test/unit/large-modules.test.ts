@@ -1,7 +1,7 @@
 /** A SmartModule's binary, source, tests and config are megabytes: what needs none of them does not read them. */
 import { describe, expect, it } from 'vitest'
 import { Manifest } from '../../shared/api/manifests.ts'
-import { getVersionContract } from '../../shared/api/smartmodules.ts'
+import { getSmartModuleVersionContract } from '../../shared/api/smartmodules.ts'
 import { publishBinaries } from '../../services/control-plane/publisher/enqueue.ts'
 import { exportSet } from '../../services/control-plane/manifests/export.ts'
 import { planOf } from '../../services/control-plane/manifests/plan.ts'
@@ -121,7 +121,7 @@ describe('a version', () => {
   })
 
   it('is shown to few requests of an account at once: with its binary it has megabytes', () => {
-    expect(getVersionContract).toMatchObject({ isLarge: true })
+    expect(getSmartModuleVersionContract).toMatchObject({ isLarge: true })
   })
 })
 

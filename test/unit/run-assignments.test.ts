@@ -51,6 +51,7 @@ describe('a member whose work is interrupted', () => {
     })
     for (let waited = 0; attempts <= 20 && waited < 5000; waited += 5) await sleep(5)
     expect(attempts).toBeGreaterThan(20)
+    expect(shown).toContain('running: retrying: still away')
     expect(shown.slice(shown.indexOf('running: retrying: still away'))).not.toContain('running: null')
     await task.stop()
     expect(await task.ended).toEqual({ kind: 'stopped' })
