@@ -65,7 +65,8 @@ export async function deploy(call: Caller, ground: Ground, { name, expect, binar
   const tookMs = Math.round(upload.tookMs)
   if (upload.status === 0 || upload.status >= 500)
     return { name, did: `upload ${upload.status}`, tookMs, wrong: 'the upload has no proper answer' }
-  if (upload.status !== 201) return { name, did: `upload ${upload.status}`, tookMs }
+  const wronglyRefused = expect === 'runs' ? { wrong: 'it was to be accepted' } : {}
+  if (upload.status !== 201) return { name, did: `upload ${upload.status}`, tookMs, ...wronglyRefused }
   const created = await call<{ pipeline_id: string }>(
     'POST',
     '/pipelines',
@@ -79,7 +80,7 @@ export async function deploy(call: Caller, ground: Ground, { name, expect, binar
   )
   if (created.status === 0 || created.status >= 500)
     return { name, did: `pipeline ${created.status}`, tookMs: Math.round(created.tookMs), wrong: 'the pipeline has no proper answer' }
-  if (created.status !== 201) return { name, did: `pipeline ${created.status}`, tookMs: Math.round(created.tookMs) }
+  if (created.status !== 201) return { name, did: `pipeline ${created.status}`, tookMs: Math.round(created.tookMs), ...wronglyRefused }
   const did = await runFor(call, created.body.pipeline_id, holdMs)
   return { name, did, tookMs, ...(expect === 'refused' ? { wrong: 'it was to be refused' } : {}) }
 }

@@ -1,8 +1,12 @@
 /** Hostile modules of the kinds of Redpanda and Fluvio: they start honestly, and misbehave once records come. */
 import { rowsOf, toBinary, type Hostile } from './module-builder.ts'
 
-/** A data transform that asks for batch after batch and reads their records; `record` is done with each, at 4096 and `$size` long. */
-const transform = (record: string, batch = '', more = ''): string => `(module
+const POINTERS = [0, 8, 12, 16, 20, 24, 32, 40, 48, 52].map((at) => `(i32.const ${at})`).join(' ')
+/**
+ * A data transform that asks for batch after batch and reads their records; `record` is done with each, at 4096 and `$size` long, and
+ * `pointers` say where a batch's header goes.
+ */
+const transform = (record: string, batch = '', more = '', pointers = POINTERS): string => `(module
   (import "redpanda_transform" "check_abi_version_2" (func $check))
   (import "redpanda_transform" "read_batch_header" (func $header (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)))
   (import "redpanda_transform" "read_next_record" (func $next (param i32 i32 i32 i32 i32) (result i32)))
@@ -11,8 +15,7 @@ const transform = (record: string, batch = '', more = ''): string => `(module
   (import "wasi_snapshot_preview1" "fd_write" (func $print (param i32 i32 i32 i32) (result i32)))
   (memory (export "memory") 8 1024)
   ${more}
-  (func $ask (result i32) (call $header (i32.const 0) (i32.const 8) (i32.const 12) (i32.const 16) (i32.const 20) (i32.const 24) (i32.const 32)
-    (i32.const 40) (i32.const 48) (i32.const 52)))
+  (func $ask (result i32) (call $header ${pointers}))
   (func (export "_start") (local $size i32) (local $i i32)
     (call $check)
     (loop $batches
@@ -44,7 +47,7 @@ no-records | asks for the next batch, and never for a record
 reads-outside | has records written outside of its memory
   record: (drop (call $next (i32.const -1) (i32.const -8) (i32.const -8) (i32.const -4) (i32.const -1)))
 header-outside | has the batch written outside of its memory
-  batch: (drop (call $header ${'(i32.const -1) '.repeat(10)}))
+  pointers: ${'(i32.const -1) '.repeat(10)}
 writes-outside | writes a record of 4 GiB from outside of its memory
   record: (drop (call $write (i32.const -1) (i32.const -1))) ${KEEP}
 writes-garbage | writes what is no record
@@ -89,7 +92,7 @@ alloc-loop | an endless loop while it gives memory
   alloc: (loop $l (br $l)) (unreachable)
   body: (i32.const 0)
 answer-outside | an answer outside of its memory
-  body: (call $copy (i32.const -1) (i32.const -1)) (i32.const 0)
+  body: (call $copy (i32.const -1) (i32.const 100)) (i32.const 0)
 answers | copies answers without end
   body: (loop $l (call $copy (i32.const 0) (i32.const 4194304)) (br $l)) (unreachable)
 answer-empty | an answer of no bytes
@@ -107,10 +110,10 @@ memory | grows to its maximum
 
 /** They fit their kinds, so that their upload is accepted. */
 export const FOREIGN: readonly Hostile[] = [
-  ...rowsOf(TRANSFORMS).map(([name, why, { record, batch, more }]): Hostile => ({
+  ...rowsOf(TRANSFORMS).map(([name, why, { record, batch, more, pointers }]): Hostile => ({
     name: `redpanda-${name}`,
     why: `a data transform: ${why}`,
-    binary: () => toBinary(transform(record ?? KEEP, batch, more)),
+    binary: () => toBinary(transform(record ?? KEEP, batch, more, pointers)),
     expect: 'runs',
   })),
   ...rowsOf(FLUVIOS).map(([name, why, { body = '(i32.const 0)', alloc }]): Hostile => ({

@@ -265,8 +265,14 @@ slow-20ms | 20 ms a record, each of which counts as progress
   map: ${SPIN(20)} ${KEEP}
 slow-200ms | 200 ms a record
   map: ${SPIN(200)} ${KEEP}
-slow-4s | four seconds a record, below the deadline of a call
-  map: ${SPIN(4000)} ${KEEP}`
+slow-2s | two seconds a record, below the deadline of a call on a machine half as fast too
+  map: ${SPIN(2000)} ${KEEP}
+input-of-no-call | asks for its input in the start function, where there is none
+  map: ${KEEP}
+  more: (start $go) (func $go (drop (call $host_input_offset)))
+output-of-no-call | sets an output in the start function, where there is no call
+  map: ${KEEP}
+  more: (start $go) (func $go (call $host_output_set (i64.const 0) (i64.const 1)))`
 const plugIns = rowsOf(PLUG_INS).map(([name, why, { more = '', ...called }]): Hostile => {
   const [exported, body] = Object.entries(called)[0]!
   return { name: `extism-${name}`, why: `a plug-in: ${why}`, binary: () => toBinary(extism(exported, body, more)), expect: 'runs' }
@@ -277,7 +283,7 @@ const BOUNDED: ReadonlySet<string> = new Set(['extended-constant', 'table-10m-ma
 
 /** All of them; names are unique. */
 export const HOSTILE: readonly Hostile[] = [
-  ...REFUSED.map((each): Hostile => (BOUNDED.has(each.name) ? { ...each, expect: 'runs' } : each)),
+  ...REFUSED.map(({ reason, ...each }): Hostile => (BOUNDED.has(each.name) ? { ...each, expect: 'runs' } : { ...each, reason })),
   ...RUNNING,
   ...OUTPUTS.map(([name, why, parts]): Hostile => ({ name, why, binary: () => toBinary(batchOf(parts)), expect: 'runs' })),
   ...plugIns,

@@ -1,8 +1,11 @@
 /** Builds WebAssembly modules for attacks: from text where text can say it, section by section where no assembler would write it. */
 import binaryen from 'binaryen'
 
-/** A hostile or pathological module; `refused`: by the upload or, if `why` says so, by the trial start of a pipeline. */
-export type Hostile = { name: string; why: string; binary(): Uint8Array; expect: 'refused' | 'runs' }
+/**
+ * A hostile or pathological module. `refused`: by the upload, which says `reason`; where that is undefined, by a pipeline's trial start or
+ * for the size of its file.
+ */
+export type Hostile = { name: string; why: string; binary(): Uint8Array; expect: 'refused' | 'runs'; reason?: RegExp | undefined }
 
 const GC = /struct|array|i31|anyref|eqref|\(rec|\(sub|ref\.(test|cast)/
 

@@ -36,5 +36,5 @@ memory-not-exported | the memory is not exported
   memory_export: (memory 4 1024)
 memory-is-a-function | the export "memory" is a function
   memory_export: (memory 4 1024) (func (export "memory"))
-initialize-is-a-global | _initialize is a global: the trial start fails
+initialize-is-a-global | _initialize is a global
   more: (global (export "_initialize") i32 (i32.const 1))`
