@@ -119,6 +119,8 @@ export async function tellLie(call: Caller, ground: Ground, lie: Told, port: num
   )
   if (created.status === 0 || created.status >= 500)
     return { name, did: `pipeline ${created.status}`, tookMs, wrong: 'the pipeline has no proper answer' }
-  if (created.status !== 201) return { name, did: `${checked}, pipeline ${created.status}`, tookMs }
+  // The creation checks too: what it refuses never runs.
+  if (created.status !== 201)
+    return { name, did: `${checked}, pipeline ${created.status}`, tookMs, wrong: 'it was refused, so the lie was not told' }
   return { name, did: await runFor(call, created.body.pipeline_id, holdMs), tookMs }
 }

@@ -12,11 +12,16 @@ const raw =
     send(request.socket)
 const rawForever = (head: string, part: Buffer): Answer => raw((socket) => (socket.write(head), sendForever(socket, part)))
 const rawText = (text: string): Answer => raw((socket) => socket.write(text))
-/** A good answer. */
+/** Answers HEAD well and at once: the check asks with it, and what it finds at fault no reader would meet. */
+const toReader =
+  (answer: Answer): Answer =>
+  (request, response) =>
+    request.method === 'HEAD' ? void response.end() : answer(request, response)
+/** A good answer. The check, which asks with HEAD, would not wait for some of the bodies to be made. */
 const whole =
   (type: string, body: () => Buffer | string, headers: Record<string, string> = {}): Answer =>
-  (_request, response) =>
-    void response.writeHead(200, { 'content-type': type, ...headers }).end(body())
+  (request, response) =>
+    void response.writeHead(200, { 'content-type': type, ...headers }).end(request.method === 'HEAD' ? '' : body())
 const refused =
   (status: number, headers: Record<string, string>, body = ''): Answer =>
   (_request, response) =>
@@ -43,6 +48,7 @@ const oauth2 = (port: number) => ({
   auth: { kind: 'oauth2', token_url: `http://127.0.0.1:${port}/token`, client_id: 'c', client_secret: { $secret: 'lie_password' } },
 })
 let tokens = 0
+let isRead = false
 
 const WIRE: readonly WebLie[] = [
   { name: 'headers-without-end', way: 'check source', why: 'header after header', answer: rawForever('HTTP/1.1 200 OK\r\n', HEADERS) },
@@ -63,8 +69,8 @@ const WIRE: readonly WebLie[] = [
     name: 'header-of-control-characters',
     way: 'read',
     why: 'NUL, a bare line feed and 0xff within headers',
-    answer: raw((socket) =>
-      socket.write(Buffer.from('HTTP/1.1 200 OK\r\nx\0: \x01\xff\nlocation: \x7f\r\netag: \x80\r\n\r\n[]', 'latin1')),
+    answer: toReader(
+      raw((socket) => socket.write(Buffer.from('HTTP/1.1 200 OK\r\nx\0: \x01\xff\nlocation: \x7f\r\netag: \x80\r\n\r\n[]', 'latin1'))),
     ),
   },
   {
@@ -79,12 +85,17 @@ const WIRE: readonly WebLie[] = [
     why: 'bytes behind the body',
     answer: rawText('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n[][][]HTTP/1.1 1'),
   },
-  { name: 'length-negative', way: 'read', why: 'a negative length', answer: rawText('HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n[]') },
+  {
+    name: 'length-negative',
+    way: 'read',
+    why: 'a negative length',
+    answer: toReader(rawText('HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n[]')),
+  },
   {
     name: 'lengths-of-two-kinds',
     way: 'read',
     why: 'a length and chunks',
-    answer: rawText('HTTP/1.1 200 OK\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\nffffffffffffffff\r\n[]'),
+    answer: toReader(rawText('HTTP/1.1 200 OK\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\nffffffffffffffff\r\n[]')),
   },
   {
     name: 'chunk-extension-without-end',
@@ -208,8 +219,9 @@ const DOCUMENTS: readonly WebLie[] = [
     way: 'read',
     why: 'it goes into the position and into the next URL',
     config: paged,
-    answer: (request, response) =>
-      void response.end(JSON.stringify({ items: [1], next_cursor: 'c'.repeat((request.url?.length ?? 0) > 1e6 ? 9 : 30 * MEBIBYTE) })),
+    answer: toReader((request, response) =>
+      response.end(JSON.stringify({ items: [1], next_cursor: 'c'.repeat((request.url?.length ?? 0) > 1e6 ? 9 : 30 * MEBIBYTE) })),
+    ),
   },
   {
     name: 'etag-of-15-kilobytes',
@@ -237,9 +249,13 @@ const DOCUMENTS: readonly WebLie[] = [
   {
     name: 'token-with-line-break',
     way: 'read',
-    why: 'a token that would add a header',
+    why: 'a token that would add a header, once a reader has come: the check gets a good one, which expires at once',
     config: oauth2,
-    answer: whole(JSON_TYPE, () => JSON.stringify({ access_token: 'a\r\nx-b: c' })),
+    answer: (request, response) => {
+      isRead ||= request.method === 'GET'
+      const token = { access_token: isRead ? 'a\r\nx-b: c' : 'a', expires_in: 1 }
+      response.end(request.url === '/token' ? JSON.stringify(token) : '[]')
+    },
   },
 ]
 

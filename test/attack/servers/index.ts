@@ -58,7 +58,7 @@ const PLACES: Readonly<Record<SocketProtocol | WebProtocol, Place>> = {
     connector_id: 'conn_table',
     common: () => ({ table: 't', connection: { $secret: 'lie_database' } }),
     source: { mode: 'query', cursor: 'id', poll_interval_ms: 100 },
-    sink: {},
+    sink: { unknown_members: 'ignore' },
   },
   kafka: { connector_id: 'conn_kafka', common: brokerOn, source: {}, sink: {} },
   registry: {
@@ -82,7 +82,7 @@ const PLACES: Readonly<Record<SocketProtocol | WebProtocol, Place>> = {
       secret_key: { $secret: 'lie_password' },
     }),
     source: { poll_interval_ms: 100 },
-    sink: {},
+    sink: { interval_ms: 100 },
   },
   redis: { connector_id: 'conn_redis', common: (port) => ({ url: `redis://127.0.0.1:${port}`, stream: 's' }), source: {}, sink: {} },
 }

@@ -28,6 +28,7 @@ export const textOf = (value: string): Buffer => bytesOf(Buffer.from(value))
 export const listOf = (items: readonly Buffer[]): Buffer => Buffer.concat([varint(items.length + 1), ...items])
 
 /** Kafka's numbers of the requests that the connector sends. */
+export const PRODUCE = 0
 export const FETCH = 1
 const OFFSETS = 2
 export const METADATA = 3
@@ -60,12 +61,18 @@ export function metadata(brokers: readonly Buffer[], partitions: readonly Buffer
 }
 
 /** What a fetch finds in a partition; `aborted`: the list of aborted transactions, encoded. */
-export function fetched(records: Buffer, partition = 0, aborted: Buffer = NONE): Buffer {
+export function fetched(records: Buffer, partition = 0, aborted: Buffer = NONE, error = 0): Buffer {
   const offsets = Buffer.concat([int64(1n << 40n), int64(1n << 40n), int64(0n)])
-  return Buffer.concat([int32(partition), int16(0), offsets, aborted, int32(-1), records, NONE])
+  return Buffer.concat([int32(partition), int16(error), offsets, aborted, int32(-1), records, NONE])
 }
 export const fetch = (partitions: readonly Buffer[]): Buffer =>
   Buffer.concat([int32(0), int16(0), int32(0), listOf([Buffer.concat([NO_ID, listOf(partitions), NONE])]), NONE])
+
+/** The answer to a batch. `problems`: the list of records that were refused, encoded. */
+export function produced(partition: number, offset: bigint, error = 0, message: Buffer = NONE, problems: Buffer = listOf([])): Buffer {
+  const answer = Buffer.concat([int32(partition), int16(error), int64(offset), int64(-1n), int64(0n), problems, message, NONE])
+  return Buffer.concat([listOf([Buffer.concat([textOf('t'), listOf([answer]), NONE])]), int32(0), NONE])
+}
 
 /** A record batch. `codec`: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd. Its checksum is wrong. */
 export function batch(section: Buffer, count: number, codec = 0, size = section.length + 49): Buffer {

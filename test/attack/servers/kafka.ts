@@ -13,6 +13,8 @@ import {
   METADATA,
   NONE,
   NOTHING,
+  PRODUCE,
+  produced,
   textOf,
   varint,
   VERSIONS,
@@ -36,6 +38,8 @@ const step = (text: string, sessionMs = 0n): Buffer => Buffer.concat([int16(0), 
 const nonceIn = ({ rest }: Asked): string => /r=([A-Za-z0-9_-]+)/.exec(rest.toString('latin1'))?.[1] ?? ''
 
 const MOST = 0x7fffffff
+/** Numbers of Kafka's errors. */
+const [LEADERLESS, NOT_LEADER, FORBIDDEN, UNSAVED] = [5, 6, 29, 56]
 /** Tagged fields, one of which claims a negative size: the reader goes back to the beginning of what they belong to. */
 const tagsBackOver = (item: Buffer): Buffer => Buffer.concat([item, varint(1), NONE, varint(-(item.length + 7))])
 const BACKWARD_BROKER = tagsBackOver(Buffer.concat([int32(1), textOf('h'), int32(1), NONE]))
@@ -118,7 +122,7 @@ const LOGIN: readonly SocketLie[] = [
   {
     name: 'scram-iterations-max',
     way: 'check source',
-    why: 'SCRAM with 2^31-1 iterations, from twenty brokers: each keeps a thread of the pool for an hour',
+    why: 'SCRAM with 2^31-1 iterations, from brokers one after another: each login is given up after 3 s, but keeps a thread of the pool',
     config: (port) => ({ ...SCRAM(), brokers: Array.from({ length: 20 }, () => `127.0.0.1:${port}`) }),
     answer: lying({ [AUTHENTICATE]: (asked) => step(`r=${nonceIn(asked)}x,s=c2FsdA==,i=2147483647`) }),
   },
@@ -197,9 +201,18 @@ const LAYOUT: readonly SocketLie[] = [
   },
   {
     name: 'errors-everywhere',
-    way: 'read',
+    way: 'check source',
     why: 'a topic and a partition with errors that no list names',
     answer: lying({ [METADATA]: (asked) => metadata([self(asked)], [partitionOf(0, 1, -31_000)], 31_000) }),
+  },
+  {
+    name: 'errors-of-known-numbers',
+    way: 'read',
+    why: 'a topic and a partition with errors, and a leader that says for ever that it is none: it is looked for again at once',
+    answer: lying({
+      [METADATA]: (asked) => metadata([self(asked)], [partitionOf(0, 1, LEADERLESS)], FORBIDDEN),
+      [FETCH]: () => fetch([fetched(NONE, 0, NONE, NOT_LEADER)]),
+    }),
   },
 ]
 
@@ -244,4 +257,20 @@ const RECORDS: readonly SocketLie[] = [
   },
 ]
 
-export const LIES: readonly SocketLie[] = [...WIRE, ...LOGIN, ...LAYOUT, ...RECORDS]
+const toWriter = (name: string, why: string, answer: () => Buffer): SocketLie => ({
+  name,
+  why,
+  way: 'write',
+  answer: lying({ [PRODUCE]: answer }),
+})
+const WRITES: readonly SocketLie[] = [
+  toWriter('written-elsewhere', 'an acknowledgement for another partition, at an offset of nonsense', () => produced(MOST, -(1n << 62n))),
+  toWriter('never-saved', 'the same error for ever, with a text of a megabyte', () =>
+    produced(0, 0n, UNSAVED, textOf('x'.repeat(1 << 20))),
+  ),
+  toWriter('refused-that-go-back', 'two billion refused records, each of which leads back to itself', () =>
+    produced(0, 0n, 87, NONE, endless(tagsBackOver(Buffer.concat([int32(0), NONE])))),
+  ),
+]
+
+export const LIES: readonly SocketLie[] = [...WIRE, ...LOGIN, ...LAYOUT, ...RECORDS, ...WRITES]

@@ -15,10 +15,12 @@ export type SocketLie = Lie & { answer(socket: Socket): void }
 /** A lie of a web server. Called once per request. `values`: what the topic beside a lying schema registry holds. */
 export type WebLie = Lie & { values?(): Buffer[]; answer(request: IncomingMessage, response: ServerResponse): void }
 
+/** The answer to HEAD has no body: what is written to it goes nowhere, and the other side waits for its end. */
+const isBodiless = (target: Writable): boolean => target instanceof ServerResponse && target.req.method === 'HEAD'
+
 /** Sends the part again and again until the other side has gone; one part a turn, so that the other lies are told meanwhile. */
 export function sendForever(target: Writable, part: Buffer): void {
-  // The answer to HEAD has no body: what is written to it goes nowhere, and the other side waits for its end.
-  if (target instanceof ServerResponse && target.req.method === 'HEAD') return void target.end()
+  if (isBodiless(target)) return void target.end()
   const more = (): void => {
     if (target.destroyed || !target.writable) return
     if (target.write(part)) setImmediate(more)
@@ -29,6 +31,7 @@ export function sendForever(target: Writable, part: Buffer): void {
 
 /** Sends one byte at a time, until there are no more or the other side has gone. */
 export function drip(target: Writable, bytes: Buffer, everyMs: number): void {
+  if (isBodiless(target)) return void target.end()
   let at = 0
   const timer = setInterval(() => {
     if (target.destroyed || at >= bytes.length) return clearInterval(timer)

@@ -34,6 +34,8 @@ export const result = (columns: readonly Column[], ...rows: (string | null)[][])
 
 export const TEXT = 25
 export const INT = 23
+const BOOL = 16
+const TEXTS = 1009
 export const SHAPE: readonly Column[] = [
   ['name', TEXT],
   ['type_id', INT],
@@ -41,17 +43,44 @@ export const SHAPE: readonly Column[] = [
   ['key_place', INT],
 ]
 
+/** A table as a source that follows its changes asks for it, and as a sink does. */
+const LOGGED: readonly Column[] = [
+  ['schema', TEXT],
+  ['name', TEXT],
+  ['isPartitioned', BOOL],
+  ['identity', TEXT],
+  ['is_key', BOOL],
+  ['generated', TEXTS],
+]
+const TARGET: readonly Column[] = [
+  ['name', TEXT],
+  ['type', TEXT],
+  ['sql_type', TEXT],
+  ['identity', TEXT],
+  ['set_by', TEXT],
+]
+
 /** What a server with a table `t` of one column, `id`, answers to the service's queries. */
 export function honest(query: string): Buffer {
   if (query.includes('key_place')) return result(SHAPE, ['id', '23', 'integer', '0'])
-  if (query.includes('has_default')) return result([...SHAPE.slice(0, 1), ['type', TEXT], ['has_default', 16]], ['id', 'int4', 'f'])
+  if (query.includes('relreplident')) return result(LOGGED, ['public', 't', 'f', 'd', 't', '{}'])
+  if (query.includes('pg_publication_rel')) return result([['found', INT]], ['1'])
+  if (query.includes('set_by')) return result(TARGET, ['id', 'int4', 'integer', '', null])
+  if (query.includes('has_table_privilege')) return result([['may', BOOL]], ['t'])
   if (query.includes('pg_create_logical')) return result([['lsn', TEXT]], ['0/10'])
-  if (query.includes('active_pid, wal')) return result([SHAPE[1]!, ['wal_status', TEXT]], [null, 'reserved'])
+  if (query.includes('active_pid, wal'))
+    return result(
+      [
+        ['active_pid', INT],
+        ['wal_status', TEXT],
+      ],
+      [null, 'reserved'],
+    )
   if (query.includes('wal_level'))
     return result(
       [
         ['level', TEXT],
-        ['may', 16],
+        ['may', BOOL],
       ],
       ['logical', 't'],
     )
@@ -65,6 +94,7 @@ export function honest(query: string): Buffer {
       ['0', ''],
     )
   if (query.includes('ORDER BY "id"')) return result([['id', INT]])
+  if (query.startsWith('UPDATE dps_positions')) return said('C', text('UPDATE 1'))
   return said('C', text('SELECT 0'))
 }
 

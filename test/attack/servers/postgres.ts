@@ -8,6 +8,13 @@ import { BEGIN, change, READY, RELATION, SHAPE, TEXT, WELCOME } from './postgres
 const first = (send: (socket: Socket, asked: Buffer) => void) => (socket: Socket) =>
   void socket.once('data', (asked) => send(socket, asked))
 const firstBytes = (bytes: Buffer) => first((socket) => socket.write(bytes))
+/** Refuses connections whose first message has the word; is honest to the others. */
+const refusing = (word: string, refusal: Buffer) =>
+  first((socket, asked) => {
+    if (asked.includes(word)) return void socket.write(refusal)
+    converse(socket, honest)
+    socket.emit('data', asked)
+  })
 /** Is honest until it is asked for something that matches. */
 const until = (pattern: RegExp, send: (socket: Socket) => void) => (socket: Socket) =>
   converse(socket, (query) => (pattern.test(query) ? void send(socket) : honest(query)))
@@ -28,6 +35,9 @@ const scram = (next: (socket: Socket, nonce: string) => void) =>
     socket.once('data', (asked: Buffer) => next(socket, /r=([^,\0]+)/.exec(asked.toString('latin1'))?.[1] ?? ''))
   })
 const goesOn = (data: string): Buffer => said('R', int32(11), Buffer.from(data))
+
+/** Is honest until rows come, then says something in place of asking for them. */
+const copies = (send: (socket: Socket) => void) => until(/^COPY/, send)
 
 /** A tuple whose every second value has a length that leads back to the first one. */
 function backwardTuple(bytes: number): Buffer {
@@ -106,7 +116,12 @@ const LOGIN: readonly SocketLie[] = [
     why: 'a long text, which goes into the answer, the log and the observations',
     answer: first((socket) => socket.write(said('E', text(`M${'x'.repeat(64 << 20)}`), END))),
   },
-  { name: 'refused-but-open', way: 'read', why: 'a client that does not close the connection leaks it', answer: firstBytes(REFUSED) },
+  {
+    name: 'refused-but-open',
+    way: 'read',
+    why: 'a client that does not close the connection leaks it; only sources send options, the check is let in',
+    answer: refusing('options', REFUSED),
+  },
   { name: 'silence', way: 'check sink', why: 'says nothing', answer: () => {} },
 ]
 
@@ -121,7 +136,7 @@ const RESULTS: readonly SocketLie[] = [
     name: 'length-max',
     way: 'read',
     why: 'a row that claims 2^31-1 bytes, and as many as are taken',
-    answer: until(/key_place/, (socket) => sayForever(socket, hex('44 7fffffff'), JUNK)),
+    answer: until(/ORDER BY "id"/, (socket) => sayForever(socket, hex('44 7fffffff'), JUNK)),
   },
   {
     name: 'columns-32767',
@@ -178,11 +193,7 @@ const REPLICATION: readonly SocketLie[] = [
     name: 'error-behind-ready',
     way: 'read',
     why: 'an error in the same packet as the replication connection’s welcome, before anybody listens for errors',
-    answer: first((socket, asked) => {
-      if (asked.includes('replication')) return void socket.write(Buffer.concat([WELCOME, REFUSED]))
-      converse(socket, honest)
-      socket.emit('data', asked)
-    }),
+    answer: refusing('replication', Buffer.concat([WELCOME, REFUSED])),
   },
   {
     name: 'change-too-short',
@@ -211,8 +222,24 @@ const REPLICATION: readonly SocketLie[] = [
   },
 ]
 
+const WRITES: readonly SocketLie[] = [
+  {
+    name: 'copy-refused-in-the-middle',
+    way: 'write',
+    why: 'asks for rows, then an error, and never says that it is ready again',
+    answer: copies((socket) => socket.write(Buffer.concat([said('G', hex('00 0001 0000')), REFUSED]))),
+  },
+  {
+    name: 'copy-ready-at-once',
+    way: 'write',
+    why: 'more rows than there are, and ready for the next query, without having asked for one',
+    answer: copies((socket) => socket.write(Buffer.concat([said('C', text('COPY 99999999999999999999')), READY]))),
+  },
+]
+
 export const LIES: readonly SocketLie[] = [
   ...LOGIN,
   ...RESULTS,
+  ...WRITES,
   ...REPLICATION.map((lie) => ({ ...lie, config: () => ({ mode: 'replication' }) })),
 ]

@@ -214,4 +214,19 @@ const OBJECTS: readonly WebLie[] = [
   ),
 ]
 
-export const LIES: readonly WebLie[] = [...LISTINGS, ...OBJECTS]
+const onWrite = (name: string, why: string, answer: Answer): WebLie => ({
+  name,
+  why,
+  way: 'write',
+  answer: (request, response) => (request.url?.includes('list-type') ? listing('') : answer)(request, response),
+})
+const WRITES: readonly WebLie[] = [
+  onWrite('write-answered-without-end', 'a good answer to a write, whose body never ends', (_request, response) =>
+    sendForever(response.writeHead(200, { etag: '"e"' }), JUNK),
+  ),
+  onWrite('write-of-what-is-there', 'the object is there when it is written, and gone when it is looked for', (request, response) =>
+    response.writeHead(request.method === 'HEAD' ? 404 : 412).end(),
+  ),
+]
+
+export const LIES: readonly WebLie[] = [...LISTINGS, ...OBJECTS, ...WRITES]
