@@ -36,8 +36,9 @@ export async function openKafkaSink(config: KafkaSinkConfig, context: ConnectorC
     try {
       const leader = await untilAborted(signal, connections.leader(layout.leaders[partition]!))
       const [answer] = await untilAborted(signal, produceBatches(leader, null, parts))
-      if (answer && hasMoved(answer.errorCode)) layout = await lookAgain(signal)
-      return answer ?? { errorCode: 0, errorMessage: null }
+      if (answer?.topic !== config.topic || answer.partition !== partition) throw new Error('the broker has answered for another partition')
+      if (hasMoved(answer.errorCode)) layout = await lookAgain(signal)
+      return answer
     } catch (error) {
       // A broker that died does not report where its partitions moved.
       layout = await lookAgain(signal)

@@ -25,7 +25,7 @@ export type Change =
 /** Postgres counts microseconds from 2000-01-01. */
 const POSTGRES_EPOCH_US = BigInt(Date.UTC(2000, 0, 1)) * 1000n
 
-/** Decodes messages of one connection; undefined for those that change no row. */
+/** Decodes messages of one connection; undefined for those that change no row. Throws an Error for one that Postgres does not send. */
 export function createDecoder(): (message: Buffer) => Change | undefined {
   const relations = new Map<number, Relation>()
   let bytes: Buffer = Buffer.alloc(0)
@@ -33,6 +33,7 @@ export function createDecoder(): (message: Buffer) => Change | undefined {
 
   function text(): string {
     const end = bytes.indexOf(0, at)
+    if (end < 0) throw new Error('a name does not end within its message of the log')
     const value = bytes.toString('utf8', at, end)
     at = end + 1
     return value
@@ -57,6 +58,8 @@ export function createDecoder(): (message: Buffer) => Change | undefined {
       else if (kind === 0x75) values.push(undefined)
       else {
         const length = integer()
+        if (length < 0 || length > bytes.length - at)
+          throw new Error(`a value is ${length} bytes long in a message of the log of ${bytes.length}`)
         values.push(bytes.toString('utf8', at, at + length))
         at += length
       }

@@ -11,7 +11,8 @@ import { LIES as REGISTRY } from './registry.ts'
 import { LIES as S3 } from './s3.ts'
 
 export type SocketProtocol = 'postgres' | 'kafka' | 'redis'
-export type WebProtocol = 'http' | 'registry' | 's3'
+const WEB_PROTOCOLS = ['http', 'registry', 's3'] as const
+export type WebProtocol = (typeof WEB_PROTOCOLS)[number]
 
 /** A lie and the protocol that it is told in. */
 export type Told = ({ protocol: SocketProtocol } & SocketLie) | ({ protocol: WebProtocol } & WebLie)
@@ -119,7 +120,7 @@ function webServerOf({ answer, values }: WebLie): (socket: Socket) => void {
   }
 }
 
-const isWeb = (lie: Told): lie is { protocol: WebProtocol } & WebLie => ['http', 'registry', 's3'].includes(lie.protocol)
+const isWeb = (lie: Told): lie is { protocol: WebProtocol } & WebLie => WEB_PROTOCOLS.some((each) => each === lie.protocol)
 
 /** Tells the lie on a port of its own of 127.0.0.1. */
 export async function openLiar(lie: Told): Promise<Liar> {
