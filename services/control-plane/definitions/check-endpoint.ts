@@ -1,6 +1,6 @@
 /**
- * Has a workshop ask the system that a connector's config names (`workshop/endpoints.ts`): servers may lie, and drivers throw. Errors become
- * faults of the config.
+ * Has a workshop ask the system that a connector's config names (`workshop/endpoints.ts`): servers may lie, and drivers throw. Errors
+ * become faults of the config.
  */
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { findConnector } from '../../../shared/connectors/catalogue.ts'
