@@ -20,6 +20,7 @@ import { rebalanceStorm } from './catastrophes/rebalance-storm.ts'
 import { restartStores } from './catastrophes/restart-stores.ts'
 import { swapRevision } from './catastrophes/swap-revision.ts'
 import { until } from './client.ts'
+import { reasonOf } from '../../shared/errors/reason-of.ts'
 import { wrongBorders } from './ledger-check.ts'
 import { isExactOutside, judgeExternals, startExternalLoad, type ExternalVerdict } from './externals.ts'
 import { startLoad } from './load.ts'
@@ -57,7 +58,11 @@ export type ChaosResult = {
   /** Ledger entries that differ from where a revision starts in the data, and revisions that the ledger lacks. */
   wrongBorders: string[]
   revisions: number
+  /** Of each kind that the schedule drew, how often it was tried, and how often it has happened. */
+  tried: Record<string, number>
   happened: Record<string, number>
+  /** Kinds that ought to have happened in such a run, and never did. */
+  neverHappened: string[]
   /** The verdicts on the table and the bucket. */
   outside: Record<string, ExternalVerdict>
 }
@@ -70,6 +75,25 @@ const KILL_EVERY_MS = 16_000
 const FREEZE_AFTER_MS = 6000
 
 const STILL_MS = 90_000
+
+/** One that found no process alive once or twice was unlucky; one that never succeeded in more tries is broken. */
+const TRIES_ENOUGH = 3
+/** So much time has every kind several times over. */
+const LONG_SECONDS = 900
+
+type Tally = Pick<ChaosResult, 'tried' | 'happened'>
+
+/** Tries it once: it counts as happened only where it says what it did. */
+async function strike(arena: Arena, random: Random, { name, run }: Catastrophe, { tried, happened }: Tally): Promise<void> {
+  tried[name] = (tried[name] ?? 0) + 1
+  try {
+    const told = await run(arena, random)
+    happened[name] = (happened[name] ?? 0) + 1
+    arena.say(`  ${name}: ${told}`)
+  } catch (error) {
+    arena.say(`  ${name} did not happen: ${reasonOf(error)}`)
+  }
+}
 
 /** Waits until every record is processed; gives up once the lag has not become smaller for a while. */
 async function untilCaughtUp(lagNow: () => Promise<number>, say: (line: string) => void): Promise<void> {
@@ -85,45 +109,30 @@ async function untilCaughtUp(lagNow: () => Promise<number>, say: (line: string) 
 }
 
 /** Runs catastrophes one after another until the time is over; every kind comes once before any comes twice. */
-async function unleash(
-  arena: Arena,
-  random: Random,
-  catastrophes: readonly Catastrophe[],
-  endAt: number,
-  happened: Record<string, number>,
-): Promise<void> {
+async function unleash(arena: Arena, random: Random, catastrophes: readonly Catastrophe[], endAt: number, tally: Tally): Promise<void> {
   while (Date.now() < endAt) {
     for (const catastrophe of random.shuffle(catastrophes)) {
       const pauseMs = random.between(500, 3000)
       const own = random.fork()
       await sleep(pauseMs)
       if (Date.now() + catastrophe.takesMs > endAt) continue
-      const told = await catastrophe
-        .run(arena, own)
-        .catch((error: unknown) => `failed: ${error instanceof Error ? error.message : String(error)}`)
-      if (!told.startsWith('failed')) happened[catastrophe.name] = (happened[catastrophe.name] ?? 0) + 1
-      arena.say(`  ${catastrophe.name}: ${told}`)
+      await strike(arena, own, catastrophe, tally)
     }
     await sleep(200)
   }
 }
 
-async function kill(arena: Arena, random: Random, endAt: number, happened: Record<string, number>): Promise<void> {
+async function kill(arena: Arena, random: Random, endAt: number, tally: Tally): Promise<void> {
   for (let next = Date.now() + 4000; next < endAt; next += KILL_EVERY_MS) {
     await sleep(Math.max(0, next - Date.now()))
-    const told = await killProcessor.run(arena, random)
-    happened[killProcessor.name] = (happened[killProcessor.name] ?? 0) + 1
-    arena.say(`  kill-processor: ${told}`)
+    await strike(arena, random, killProcessor, tally)
   }
 }
 
 /** Freezes a control plane now and then, alongside everything else, so that the other one has revisions to write meanwhile. */
-async function freeze(arena: Arena, random: Random, endAt: number, happened: Record<string, number>): Promise<void> {
-  for (await sleep(FREEZE_AFTER_MS); Date.now() + freezeControlPlane.takesMs / 2 < endAt; await sleep(random.between(3000, 10_000))) {
-    const told = await freezeControlPlane.run(arena, random)
-    happened[freezeControlPlane.name] = (happened[freezeControlPlane.name] ?? 0) + 1
-    arena.say(`  freeze-control-plane: ${told}`)
-  }
+async function freeze(arena: Arena, random: Random, endAt: number, tally: Tally): Promise<void> {
+  for (await sleep(FREEZE_AFTER_MS); Date.now() + freezeControlPlane.takesMs / 2 < endAt; await sleep(random.between(3000, 10_000)))
+    await strike(arena, random, freezeControlPlane, tally)
 }
 
 type Accounting = { balanced: boolean; totals: Record<string, number> }
@@ -132,7 +141,8 @@ export async function runChaos(arena: Arena, options: ChaosOptions): Promise<Cha
   const { say } = options
   const random = createRandom(options.seed)
   const { pipeline, cluster, kafka, api } = arena
-  const happened: Record<string, number> = {}
+  const catastrophes = options.catastrophes ?? CATASTROPHES
+  const tally: Tally = { tried: {}, happened: {} }
   const load = await startLoad({
     cluster,
     kafka,
@@ -162,9 +172,9 @@ export async function runChaos(arena: Arena, options: ChaosOptions): Promise<Cha
   )
   try {
     await Promise.all([
-      unleash(arena, random.fork(), options.catastrophes ?? CATASTROPHES, endAt, happened),
-      kill(arena, random.fork(), endAt, happened),
-      freeze(arena, random.fork(), endAt, happened),
+      unleash(arena, random.fork(), catastrophes, endAt, tally),
+      kill(arena, random.fork(), endAt, tally),
+      freeze(arena, random.fork(), endAt, tally),
       sleep(options.loadSeconds * 1000),
     ])
   } finally {
@@ -185,6 +195,8 @@ export async function runChaos(arena: Arena, options: ChaosOptions): Promise<Cha
   const outside = await judgeExternals(api, cluster, arena.launched, arena.externals, outsideLoad, say)
   for (const [sink, found] of Object.entries(outside)) say(`${sink}: ${JSON.stringify(found)}`)
   const { totals } = accounting
+  const kinds = [...catastrophes, killProcessor, freezeControlPlane].map(({ name }) => name)
+  const isLong = options.loadSeconds >= LONG_SECONDS
   return {
     verdict,
     outside,
@@ -198,6 +210,7 @@ export async function runChaos(arena: Arena, options: ChaosOptions): Promise<Cha
       totals.out === written - verdict.dead_letters,
     wrongBorders: await wrongBorders(arena, verdict),
     revisions: arena.revision,
-    happened,
+    ...tally,
+    neverHappened: kinds.filter((name) => !tally.happened[name] && (isLong || (tally.tried[name] ?? 0) >= TRIES_ENOUGH)),
   }
 }

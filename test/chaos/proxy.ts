@@ -9,12 +9,14 @@ import type { Random } from './random.ts'
 const END_TXN = 26
 
 export type Proxy = {
-  /** Silences a share of the connections for good, half-open; new ones work. Returns how many it silenced. */
+  /** Silences a share of the connections for good, half-open; new ones work. Returns how many it silenced now. */
   freeze(share: number, random: Random): number
   /** From now on an EndTxn request closes its connection instead of reaching the broker. */
   cutEndTxn(on: boolean): void
   /** From now on an EndTxn request reaches the broker after this time, even when its sender has gone; 0 for no delay. */
   delayEndTxn(ms: number): void
+  /** How many EndTxn requests it has cut or delayed so far. */
+  disturbed(): number
   close(): Promise<void>
 }
 
@@ -25,6 +27,7 @@ export async function openProxy(port: number, targetPort: () => number): Promise
   const pairs = new Set<Pair>()
   let cut = false
   let delayMs = 0
+  let disturbed = 0
 
   const server = createServer({ noDelay: true }, (client) => {
     const broker = connect({ port: targetPort(), host: '127.0.0.1', noDelay: true })
@@ -33,6 +36,7 @@ export async function openProxy(port: number, targetPort: () => number): Promise
     let held: Promise<void> = Promise.resolve()
     const frames = createFrames((frame, kind) => {
       if (pair.frozen) return
+      if (kind === END_TXN && (cut || delayMs > 0)) disturbed++
       if (kind === END_TXN && cut) return void client.destroy()
       const wait = kind === END_TXN ? delayMs : 0
       // Requests after a held one wait for it: a connection keeps its order.
@@ -61,7 +65,7 @@ export async function openProxy(port: number, targetPort: () => number): Promise
 
   return {
     freeze(share, random) {
-      const chosen = [...pairs].filter(() => random.next() < share)
+      const chosen = [...pairs].filter(({ frozen }) => !frozen && random.next() < share)
       for (const pair of chosen) pair.frozen = true
       return chosen.length
     },
@@ -71,6 +75,7 @@ export async function openProxy(port: number, targetPort: () => number): Promise
     delayEndTxn(ms) {
       delayMs = ms
     },
+    disturbed: () => disturbed,
     async close() {
       for (const { client, broker } of pairs) {
         client.destroy()

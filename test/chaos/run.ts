@@ -43,7 +43,9 @@ try {
     revisions_out_of_order: verdict.revisions_out_of_order,
     wrong_borders: result.wrongBorders,
     kills: result.kills,
+    tried: result.tried,
     happened: result.happened,
+    never_happened: result.neverHappened,
     outside: result.outside,
     accounting_balanced: result.accountingBalanced,
     accounting: result.accounting,
@@ -59,6 +61,7 @@ try {
     result.isExact &&
     result.accountingBalanced &&
     result.wrongBorders.length === 0 &&
+    result.neverHappened.length === 0 &&
     outcome.control_is_green &&
     outcome.mutations_caught === outcome.mutations_total
   say(

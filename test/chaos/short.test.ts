@@ -41,6 +41,10 @@ describe('three brokers and three processors under faults', () => {
         }
         for (const name of ['kill-broker', 'kill-runner', 'swap-revision', 'freeze-control-plane'])
           expect([name, result.happened[name] ?? 0]).not.toEqual([name, 0])
+        // A slow machine may have no time for these, or no transaction that ends while one of them waits; both count by the same proxies.
+        const timesOf = (counted: Record<string, number>) => (counted['cut-end-txn'] ?? 0) + (counted['delay-end-txn'] ?? 0)
+        if (timesOf(result.tried) > 1) expect(timesOf(result.happened)).toBeGreaterThan(0)
+        expect(result.neverHappened).toEqual([])
         expect(result.accountingBalanced).toBe(true)
         expect(result.wrongBorders).toEqual([])
         expect(result.kills).toBeGreaterThanOrEqual(2)

@@ -222,7 +222,11 @@ async function runIn(arena: Arena, mutation: Mutation | 'none', prefix: string):
     })
       .filter(([, value]) => value !== 0)
       .map(([name, value]) => `${name} ${String(value)}`)
-    return { mutation, isCaught: !isExact(verdict) || counted !== written, why: faults.join(', ') || 'nothing wrong' }
+    // Processors that don't even start lose every record: that shows nothing about the rule, but is wrong of the control.
+    const hasWorked = (await committed()) > 0n || verdict.lost < verdict.records || verdict.ghosts + verdict.misplaced > 0
+    const isWrong = !isExact(verdict) || counted !== written
+    const why = hasWorked ? faults.join(', ') || 'nothing wrong' : 'a fault of the harness: its processors have done nothing'
+    return { mutation, isCaught: isWrong && (hasWorked || mutation === 'none'), why }
   } finally {
     isOver = true
     await Promise.all(processors.map(stop))

@@ -1,34 +1,67 @@
 /** A fault that can be done to the arena. Each has its own file, and each leaves the arena able to go on. */
-import { childrenOf } from '../../harness/child-processes.ts'
+import { limitMs } from '../../harness/machine-speed.ts'
 import { sleep, type Arena } from '../arena.ts'
+import type { Proxy } from '../proxy.ts'
 import type { Random } from '../random.ts'
 
 export type Catastrophe = {
   name: string
   /** Longest duration in milliseconds: it is not started if it could outlast the load. */
   takesMs: number
+  /** Says what has happened; throws where nothing has. */
   run(arena: Arena, random: Random): Promise<string>
 }
 
-/** A runner of any processor; undefined when none is alive. */
-export function pickRunner(arena: Arena, random: Random): { pid: number; processor: string } | undefined {
-  const runners = arena.launched.processors.flatMap((processor) =>
-    childrenOf(processor.pid() ?? 0).map((pid) => ({ pid, processor: processor.name })),
+/** One of these; throws when none is there. */
+export function pickAlive<T>(random: Random, alive: readonly T[]): T {
+  if (alive.length === 0) throw new Error('none is alive')
+  return random.pick(alive)
+}
+
+const METRICS_MS_MAX = 2000
+
+/** A runner that serves a group, from the processors' metrics: each processor has a spare one too, whose end changes nothing. */
+export async function pickRunner({ launched }: Arena, random: Random): Promise<{ pid: number; group: string }> {
+  const pages = await Promise.all(
+    launched.metricsUrls.map(async (url) => {
+      // One that is being started again has no page.
+      const answer = await fetch(url, { signal: AbortSignal.timeout(METRICS_MS_MAX) }).catch(() => undefined)
+      return (await answer?.text().catch(() => '')) ?? ''
+    }),
   )
-  return runners.length === 0 ? undefined : random.pick(runners)
+  const found = pages.flatMap((page) => [...page.matchAll(/^dps_runner_memory_bytes\{group="([^"]+)",pid="(\d+)"\}/gm)])
+  const [, group, pid] = pickAlive(random, found)
+  return { pid: Number(pid), group: group! }
+}
+
+/** How long it is waited for the first EndTxn where no transaction ends just now, as after a kill. */
+const FIRST_MS_MAX = 6000
+
+/** Has the proxies disturb EndTxn requests for `ms`, or longer until there was one; returns how many were disturbed. */
+export async function disturbEndTxn({ proxies }: Arena, ms: number, turn: (proxy: Proxy, isOn: boolean) => void): Promise<number> {
+  const count = () => proxies.reduce((sum, proxy) => sum + proxy.disturbed(), 0)
+  const before = count()
+  for (const proxy of proxies) turn(proxy, true)
+  await sleep(ms)
+  for (const deadline = Date.now() + limitMs(FIRST_MS_MAX); count() === before && Date.now() < deadline;) await sleep(50)
+  for (const proxy of proxies) turn(proxy, false)
+  if (count() === before) throw new Error('no transaction has ended meanwhile')
+  return count() - before
 }
 
 /** Stops processes (SIGSTOP) for `ms`; then they go on, unaware that time has passed, unless they were killed meanwhile. */
 export async function freeze(pids: readonly number[], ms: number): Promise<void> {
-  for (const pid of pids) signal(pid, 'SIGSTOP')
+  const stopped = pids.filter((pid) => signal(pid, 'SIGSTOP'))
+  if (stopped.length === 0) throw new Error('none is alive')
   await sleep(ms)
-  for (const pid of pids) signal(pid, 'SIGCONT')
+  for (const pid of stopped) signal(pid, 'SIGCONT')
 }
 
-function signal(pid: number, what: NodeJS.Signals): void {
+/** False where the process was killed meanwhile. */
+function signal(pid: number, what: NodeJS.Signals): boolean {
   try {
-    process.kill(pid, what)
+    return process.kill(pid, what)
   } catch {
-    // It was killed meanwhile.
+    return false
   }
 }

@@ -1,14 +1,12 @@
 /** Connections die with an EndTxn request on them: the processor does not know whether its transaction was committed. */
-import { sleep } from '../arena.ts'
-import type { Catastrophe } from './catastrophe.ts'
+import { disturbEndTxn, type Catastrophe } from './catastrophe.ts'
 
 export const cutEndTxn: Catastrophe = {
   name: 'cut-end-txn',
-  takesMs: 5000,
+  takesMs: 9000,
   async run(arena, random) {
-    for (const proxy of arena.proxies) proxy.cutEndTxn(true)
-    await sleep(random.between(300, 3000))
-    for (const proxy of arena.proxies) proxy.cutEndTxn(false)
-    return 'for a moment'
+    const ms = random.between(300, 3000)
+    const cut = await disturbEndTxn(arena, ms, (proxy, isOn) => proxy.cutEndTxn(isOn))
+    return `${cut} of them`
   },
 }

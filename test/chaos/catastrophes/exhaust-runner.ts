@@ -8,12 +8,12 @@ let left = 3
 
 export const exhaustRunner: Catastrophe = {
   name: 'exhaust-runner',
-  takesMs: 500,
+  takesMs: 3000,
   async run(arena, random) {
-    const runner = left > 0 ? pickRunner(arena, random) : undefined
-    if (!runner) return 'none is left'
+    if (left === 0) throw new Error('it was done as often as it may be')
+    const { pid, group } = await pickRunner(arena, random)
+    process.kill(pid, 'SIGABRT')
     left--
-    process.kill(runner.pid, 'SIGABRT')
-    return `a runner of ${runner.processor}`
+    return `a runner of ${group}`
   },
 }

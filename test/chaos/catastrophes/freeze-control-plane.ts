@@ -7,7 +7,7 @@ export const freezeControlPlane: Catastrophe = {
   async run({ controlPlanes }, random) {
     const victim = random.pick(controlPlanes)
     const pid = victim.pid()
-    if (pid === undefined) return 'it is not alive'
+    if (pid === undefined) throw new Error(`${victim.name} is not alive`)
     const ms = random.between(2000, 25_000)
     await freeze([pid], ms)
     return `${victim.name} for ${ms} ms`

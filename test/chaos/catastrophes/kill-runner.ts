@@ -3,11 +3,10 @@ import { pickRunner, type Catastrophe } from './catastrophe.ts'
 
 export const killRunner: Catastrophe = {
   name: 'kill-runner',
-  takesMs: 500,
+  takesMs: 3000,
   async run(arena, random) {
-    const runner = pickRunner(arena, random)
-    if (!runner) return 'none is alive'
-    process.kill(runner.pid, 'SIGKILL')
-    return `a runner of ${runner.processor}`
+    const { pid, group } = await pickRunner(arena, random)
+    process.kill(pid, 'SIGKILL')
+    return `a runner of ${group}`
   },
 }

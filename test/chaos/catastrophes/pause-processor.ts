@@ -3,7 +3,7 @@
  * passed. Runners that stand still alone do so for less than their supervisor bears.
  */
 import { childrenOf } from '../../harness/child-processes.ts'
-import { freeze, type Catastrophe } from './catastrophe.ts'
+import { freeze, pickAlive, type Catastrophe } from './catastrophe.ts'
 
 const SILENCE_MS_MAX = 8000
 
@@ -12,8 +12,7 @@ export const pauseProcessor: Catastrophe = {
   takesMs: 42_000,
   async run(arena, random) {
     const alive = arena.launched.processors.filter((processor) => processor.pid() !== undefined)
-    if (alive.length === 0) return 'none is alive'
-    const victim = random.pick(alive)
+    const victim = pickAlive(random, alive)
     const supervisor = victim.pid()!
     const runners = childrenOf(supervisor)
     const what = random.pick(['all', 'supervisor', 'runners'] as const)

@@ -6,10 +6,10 @@ export const restartStores: Catastrophe = {
   name: 'restart-stores',
   takesMs: 20_000,
   async run({ launched: { stack } }, random) {
-    const name = random.pick(['postgres', 'redis'] as const)
-    const restart = stack.restarts[name]
-    if (!restart) return `${name} was not started by us`
-    await restart()
+    const ours = (['postgres', 'redis'] as const).filter((each) => stack.restarts[each])
+    if (ours.length === 0) throw new Error('neither was started by us')
+    const name = random.pick(ours)
+    await stack.restarts[name]!()
     await sleep(3000)
     return name
   },
