@@ -1,7 +1,7 @@
 /** Requests made from the service's own OpenAPI document: most are nearly valid, some have odd headers, types, paths or bodies. */
 import { gzipSync } from 'node:zlib'
 import type { Random } from '../chaos/random.ts'
-import { meantBody } from './meant.ts'
+import { meantBody, signatureOf } from './meant.ts'
 import { anyId, oddValue, valueFor, type Make, type Names, type Schema } from './values.ts'
 
 export type Document = {
@@ -23,9 +23,6 @@ export type FuzzRequest = {
   body: string | Buffer | undefined
 }
 
-/** Operations on keys: all requests are made with one of them. */
-const LEFT_OUT = new Set(['deleteKey', 'createKey'])
-
 const ODD_HEADERS: readonly [string, string][] = [
   ['Content-Type', 'text/plain'],
   ['Content-Type', 'application/json; charset=utf-16'],
@@ -45,9 +42,9 @@ const ODD_HEADERS: readonly [string, string][] = [
 ]
 
 export function createRequests(document: Document, random: Random, names: Names): () => FuzzRequest {
-  const operations = Object.entries(document.paths)
-    .flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })))
-    .filter(({ operation }) => !LEFT_OUT.has(operation.operationId))
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
+  )
   const parameterOf = (given: Parameter): Parameter => (given.$ref ? document.components.parameters[given.$ref.split('/').at(-1)!]! : given)
 
   function bodyOf(operation: Operation, make: Make): { type: string; body: string | Buffer } | undefined {
@@ -66,7 +63,7 @@ export function createRequests(document: Document, random: Random, names: Names)
           JSON.stringify(random.next() < 0.7 ? { n: random.between(0, 9) } : oddValue(random)),
         ).join('\n'),
       }
-    const value = (random.next() < 0.5 ? meantBody(operation.operationId, make) : undefined) ?? valueFor(schema, make)
+    const value = (random.next() < 0.7 ? meantBody(operation.operationId, make) : undefined) ?? valueFor(schema, make)
     if (type === 'application/x-www-form-urlencoded')
       return {
         type,
@@ -78,10 +75,12 @@ export function createRequests(document: Document, random: Random, names: Names)
     return { type, body: text }
   }
 
-  /** Mostly the id of an existing resource, of the kind that the path asks for. */
-  function idFor(pattern: string, text: string): string {
-    const known = names.ids.get(pattern.split('/')[1]!) ?? []
-    if (random.next() < 0.8 && known.length > 0) return random.pick(known)
+  /** Mostly the id of an existing resource: an `id` is of the kind that the path begins with, other parameters say what they are. */
+  function idFor(pattern: string, method: string, name: string, text: string): string {
+    const kind = pattern.endsWith('{dead_letter_id}') ? 'dead-letters' : pattern.split('/')[1]!
+    const known = names.ids.get(name === 'id' ? kind : name) ?? []
+    // What is deleted as often as it is made is never there for the others.
+    if (random.next() < (method === 'DELETE' ? 0.2 : 0.8) && known.length > 0) return random.pick(known)
     return random.next() < 0.5 ? anyId(random, names) : text.slice(0, 300)
   }
 
@@ -95,7 +94,7 @@ export function createRequests(document: Document, random: Random, names: Names)
       const value = valueFor(parameter.schema, { ...make, oddness: make.oddness * 2 })
       const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
       if (parameter.in === 'path')
-        path = path.replace(`{${parameter.name}}`, encodeURIComponent(idFor(pattern, text).toWellFormed()) || 'x')
+        path = path.replace(`{${parameter.name}}`, encodeURIComponent(idFor(pattern, method, parameter.name, text).toWellFormed()) || 'x')
       else if (parameter.in === 'query' && (parameter.required || random.next() < 0.3))
         query.append(parameter.name, text.slice(0, 2000).toWellFormed())
       else if (parameter.in === 'header' && random.next() < 0.2)
@@ -105,6 +104,8 @@ export function createRequests(document: Document, random: Random, names: Names)
     const made = bodyOf(operation, make)
     let body = made?.body
     if (made) headers['Content-Type'] = made.type
+    if (operation.operationId === 'ingest' && typeof body === 'string' && random.next() < 0.9)
+      headers['X-Signature-256'] = signatureOf(body)
     if (random.next() < 0.06) {
       const [name, value] = random.pick(ODD_HEADERS)
       headers[name] = value

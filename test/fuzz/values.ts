@@ -2,8 +2,16 @@
 import type { Random } from '../chaos/random.ts'
 
 export type Schema = Record<string, unknown>
-/** `ids` of existing resources, by the first part of their path; `words` that turn up in requests. */
-export type Names = { ids: Map<string, string[]>; words: string[] }
+/**
+ * `ids` of existing resources, by the first part of their path or the parameter that names them; `words` that turn up in requests; a
+ * SmartModule in base64; a key that the requests have made.
+ */
+export type Names = {
+  ids: Map<string, string[]>
+  words: string[]
+  binary: string
+  credentials?: { api_key: string; api_secret: string }
+}
 
 export const anyId = (random: Random, { ids }: Names): string =>
   random.pick(['dps/filter', 'conn_stream', 'nothing', ...[...ids.values()].flat()])
@@ -65,6 +73,8 @@ function textFor(schema: Schema, { random, names }: Make): string {
 function numberFor(schema: Schema, random: Random): number {
   const { minimum = -1000, maximum = 100_000, type } = schema as { minimum?: number; maximum?: number; type?: string }
   if (random.next() < 0.2) return random.pick([minimum, maximum])
+  // The first partitions and offsets exist more often than others.
+  if (random.next() < 0.3) return Math.min(minimum + random.between(0, 2), maximum)
   const value = minimum + random.next() * (Math.min(maximum, minimum + 1000) - minimum)
   return type === 'integer' ? Math.round(value) : value
 }
