@@ -27,7 +27,10 @@ beforeAll(async () => {
   kafka = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING, retry: { retries: 1 } })
   const topics = kafka.admin()
   await topics.connect()
-  await topics.createTopics({ topics: [{ topic: name, numPartitions: 1 }], waitForLeaders: true })
+  await topics.createTopics({
+    topics: [{ topic: name, numPartitions: 1, configEntries: [{ name: 'max.message.bytes', value: '1048588' }] }],
+    waitForLeaders: true,
+  })
   await topics.disconnect()
 })
 afterAll(() => db.destroy())
@@ -107,7 +110,7 @@ describe('a publisher that stalls between reading and sending', () => {
 describe('a publisher', () => {
   it('leaves out what the broker refuses as too large, and publishes what comes after it', async () => {
     const publisher = startPublisher({ db, kafka, log: createLogger('test', 'silent') }, name, `${name}.publisher`)
-    // The topic takes the broker's default, 1 MiB.
+    // The topic takes 1 MiB.
     await db('outbox').insert([
       { key: 'pipeline/large', value: Buffer.alloc(2 << 20, 1) },
       { key: 'pipeline/b', value: Buffer.from('small') },
