@@ -109,7 +109,7 @@ try {
     seed,
     modules: modules.length,
     servers: lies.length,
-    victim: delivered,
+    victim: { ...delivered, p99_quiet_ms: p99(quiet) },
     under_modules: figures(byModules),
     under_servers: figures(byServers),
     rss_mib: { before: rss, after: rssAfter, before_by_process: rssByProcess, after_by_process: watch.rssByProcess() },

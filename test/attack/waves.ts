@@ -2,6 +2,7 @@
  * Attacks in waves, with a pause behind each. The machine differs from minute to minute by more than an attack may do, so what the second
  * account notices is compared with the pauses of the same minutes.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Outcome } from './assaults.ts'
 import { quantile } from './victim.ts'
 
@@ -15,8 +16,6 @@ const WAVE = 40
 /** What an attack leaves behind ends meanwhile, and belongs to it: pipelines are deleted, processes killed, records that waited arrive. */
 const SETTLE_MS = 3000
 const PAUSE_MS = 10_000
-
-const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
 const together = (a: Noticed, b: Noticed): Noticed => ({
   times: a.times.concat(b.times),

@@ -22,6 +22,8 @@ const CLIENTS = 8
 const LOOP_HELD_SECONDS_MAX = 0.2
 const LIMITS_CLEARED_MS = 200
 const FINDINGS_MAX = 30
+/** With a smaller share of successes the requests test too little. */
+const DONE_SHARE_MIN = 0.1
 /** An operation that was asked so often must have succeeded: refusals alone test too little of it. In a short run it is only named. */
 const ASKED_MIN = 300
 /** Why these never succeed here. */
@@ -162,6 +164,9 @@ try {
   const held = Number(/^nodejs_eventloop_lag_max_seconds (\S+)/m.exec(metrics)?.[1])
   say(`fuzz: the event loop was blocked for at most ${Math.round(held * 1000)} ms`)
   if (!(held <= LOOP_HELD_SECONDS_MAX)) failed++
+  const done = [...statuses].filter(([status]) => status < 300).reduce((sum, [, times]) => sum + times, 0)
+  if (done < sent * DONE_SHARE_MIN)
+    find('hardly any request succeeded', { operationId: '', method: '', path: '', headers: {}, body: undefined }, `${done} of ${sent}`)
   for (const [operationId, answers] of operations) {
     const asked = [...answers.values()].reduce((sum, times) => sum + times, 0)
     if (NEVER[operationId] || [...answers.keys()].some((status) => status < 300)) continue

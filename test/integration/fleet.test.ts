@@ -138,12 +138,12 @@ describe('the partitions of a processor', () => {
   it('get no duplicates when it resumes after a pause of ten seconds', async () => {
     await twoProcessors()
     const setup = await setUp()
-    const owners = async () => {
+    const countOwners = async () => {
       const path = `/v1/pipelines/${setup.id}/status`
       const { body } = await client.call<{ tasks: { processor_id: string; partitions: unknown[] }[] }>('GET', path)
       return new Set(body.tasks.flatMap(({ processor_id, partitions }) => (partitions.length > 0 ? [processor_id] : []))).size
     }
-    await eventually('both processors have tasks', async () => (await owners()) === 2)
+    await eventually('both processors have tasks', async () => (await countOwners()) === 2)
     const supervisor = runningProcessors()[0]!
     // Runners first: a supervisor that goes on before them would find them silent.
     const paused = [...childrenOf(supervisor), supervisor]
@@ -155,7 +155,7 @@ describe('the partitions of a processor', () => {
         await writeRound(setup, n)
         await new Promise((resolve) => setTimeout(resolve, 100))
       }
-      await eventually('the other processor has all tasks', async () => (await owners()) === 1)
+      await eventually('the other processor has all tasks', async () => (await countOwners()) === 1)
     } finally {
       for (const pid of paused) killProcess(pid, 'SIGCONT')
     }

@@ -8,6 +8,7 @@ import { deployModule, filterOverN } from '../harness/modules.ts'
 import { createPipeline, createStream, readAll, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
 import { killProcess, killProcessors, runningProcessors } from '../harness/processes.ts'
 import { limitMs } from '../harness/machine-speed.ts'
+import { servingRunners } from '../harness/serving-runners.ts'
 
 let attacker: Client
 let victim: Client
@@ -18,19 +19,7 @@ beforeAll(async () => {
 
 /** Pids of the runners of groups, from the processors' metrics. */
 async function runnersWhere(isWanted: (group: string) => boolean): Promise<number[]> {
-  const pages = await Promise.all(
-    service().metricsUrls.map((url) =>
-      fetch(url).then(
-        (answer) => answer.text(),
-        () => '',
-      ),
-    ),
-  )
-  return pages.flatMap((page) =>
-    [...page.matchAll(/^dps_runner_memory_bytes\{group="([^"]+)",pid="(\d+)"\}/gm)].flatMap(([, name, pid]) =>
-      isWanted(name!) ? [Number(pid)] : [],
-    ),
-  )
+  return (await servingRunners(service().metricsUrls)).flatMap(({ group, pid }) => (isWanted(group) ? [pid] : []))
 }
 const runnersOf = (group: string): Promise<number[]> => runnersWhere((name) => name === group)
 

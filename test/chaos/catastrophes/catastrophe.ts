@@ -1,5 +1,6 @@
 /** A fault that can be done to the arena. Each has its own file, and each leaves the arena able to go on. */
 import { limitMs } from '../../harness/machine-speed.ts'
+import { servingRunners } from '../../harness/serving-runners.ts'
 import { sleep, type Arena } from '../arena.ts'
 import type { Proxy } from '../proxy.ts'
 import type { Random } from '../random.ts'
@@ -20,18 +21,9 @@ export function pickAlive<T>(random: Random, alive: readonly T[]): T {
 
 const METRICS_MS_MAX = 2000
 
-/** A runner that serves a group, from the processors' metrics: each processor has a spare one too, whose end changes nothing. */
+/** A runner that serves a group: the end of a spare one changes nothing. */
 export async function pickRunner({ launched }: Arena, random: Random): Promise<{ pid: number; group: string }> {
-  const pages = await Promise.all(
-    launched.metricsUrls.map(async (url) => {
-      // One that is being started again has no page.
-      const answer = await fetch(url, { signal: AbortSignal.timeout(METRICS_MS_MAX) }).catch(() => undefined)
-      return (await answer?.text().catch(() => '')) ?? ''
-    }),
-  )
-  const found = pages.flatMap((page) => [...page.matchAll(/^dps_runner_memory_bytes\{group="([^"]+)",pid="(\d+)"\}/gm)])
-  const [, group, pid] = pickAlive(random, found)
-  return { pid: Number(pid), group: group! }
+  return pickAlive(random, await servingRunners(launched.metricsUrls, METRICS_MS_MAX))
 }
 
 /** How long it is waited for the first EndTxn where no transaction ends just now, as after a kill. */
