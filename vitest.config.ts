@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import OrderOfFiles from './test/harness/order-of-files.ts'
 
 const kinds = ['unit', 'property', 'contract', 'integration', 'console', 'house', 'chaos']
 // `make test STACK=containers` alone has an engine for these.
@@ -14,6 +15,8 @@ export default defineConfig({
     testTimeout: 900_000,
     hookTimeout: 600_000,
     pool: 'forks',
+    runner: './test/harness/timed-runner.ts',
+    sequence: { sequencer: OrderOfFiles },
     reporters: ['default', './test/harness/closing-line.ts'],
   },
 })

@@ -33,6 +33,8 @@ export type LoadOptions = {
   historyFile?: string
   /** Records written at full speed before the steady load begins. */
   backlog?: number
+  /** About how many records are written in all; without it the load is endless. */
+  recordsMax?: number
   /** Milliseconds between aborted transactions; 0 for none. */
   abortedEveryMs: number
 }
@@ -99,7 +101,8 @@ export async function startLoad(options: LoadOptions): Promise<Load> {
     for (let left = Math.floor((options.backlog ?? 0) / partitions); left > 0; left -= 5000) await send(Math.min(left, 5000))
     const started = Date.now()
     let sent = 0
-    while (!stopped) {
+    const enough = (options.recordsMax ?? Infinity) / partitions
+    while (!stopped && acknowledged[partition]! < enough) {
       const due = Math.floor(((Date.now() - started) / 1000) * (options.recordsPerSecond / partitions)) - sent
       if (due > 0) {
         const count = Math.min(due, 5000)

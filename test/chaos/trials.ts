@@ -23,11 +23,15 @@ const PARTITIONS = 4
 const SCHEMA_ID = 1
 const BACKLOG = 120_000
 const RECORDS_PER_SECOND = 3000
+/** A minute of load behind the backlog: what a slow machine would be given until its kills are over, it could not read back. */
+const RECORDS_MAX = BACKLOG + 60 * RECORDS_PER_SECOND
 const KILLS = 3
 const KILL_EVERY_MS = 5000
 /** How long a kill waits at most until the processors work again after the one before. */
 const WORKS_MAX_MS = 30_000
 const START_MAX_MS = 90_000
+/** A broken rule may keep the processors from ever working again: a slow machine waits for them as much longer, and no more. */
+const SLOWER_MAX = 3
 /** Longest time without progress, and longest time overall, before a trial counts as stuck. */
 const PATIENCE = { idleMs: 20_000, recoverMs: 120_000 }
 /** Sound processors are given all the time they need; fetches of aborted batches alone they commit once a minute. */
@@ -36,6 +40,8 @@ const CONTROL_PATIENCE = { idleMs: 90_000, recoverMs: 300_000 }
 const CUTTING_MS = 36_000
 /** Prefixes of the trials whose faults are not over. */
 const inTrouble = new Set<string>()
+
+const waitMs = (ms: number): number => Math.min(limitMs(ms), SLOWER_MAX * ms)
 
 export type Trial = { mutation: Mutation | 'none'; isCaught: boolean; why: string }
 
@@ -157,6 +163,7 @@ async function runIn(arena: Arena, mutation: Mutation | 'none', prefix: string):
     schemaId: SCHEMA_ID,
     recordsPerSecond: RECORDS_PER_SECOND,
     backlog: BACKLOG,
+    recordsMax: RECORDS_MAX,
     abortedEveryMs: 1500,
   })
   // A broken rule may leave a transaction open, so that the offsets can't be read: that is a finding, not a fault of the harness.
@@ -173,13 +180,13 @@ async function runIn(arena: Arena, mutation: Mutation | 'none', prefix: string):
   let isOver = false
   try {
     // The faults begin once the processors commit, not while they start.
-    for (const deadline = Date.now() + limitMs(START_MAX_MS); Date.now() < deadline && (await committed()) === 0n;) await sleep(200)
+    for (const deadline = Date.now() + waitMs(START_MAX_MS); Date.now() < deadline && (await committed()) === 0n;) await sleep(200)
     const storm = shakeGroup(arena, definition, () => isOver)
     // By turns, and while they commit: the one that has only just started may not have begun to work.
     for (let kills = 0; kills < KILLS; kills++) {
       const before = await committed()
       await sleep(KILL_EVERY_MS)
-      for (const until = Date.now() + limitMs(WORKS_MAX_MS); Date.now() < until && (await committed()) === before;) await sleep(200)
+      for (const until = Date.now() + waitMs(WORKS_MAX_MS); Date.now() < until && (await committed()) === before;) await sleep(200)
       const index = kills % processors.length
       await stop(processors[index]!)
       processors[index] = startProcessor(arena, prefix, mutation)

@@ -1,5 +1,7 @@
-/** The plain closing lines that any CI can read: what failed and why, in short, and `N passed, N failed, N skipped`. */
+/** The plain closing lines that any CI can read: what was not run, what failed and why, in short, and `N passed, N failed, N skipped`. */
+import { relative } from 'node:path'
 import type { Reporter, TestModule } from 'vitest/node'
+import { OUT_OF_TIME } from './timed-runner.ts'
 
 const LAST_LINES = 12
 const DIFF_LINES = 40
@@ -18,6 +20,7 @@ function inShort(errors: readonly { message?: string; diff?: string }[] = []): s
 export default class ClosingLine implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly { message: string }[]): void {
     const counts = { passed: 0, failed: unhandledErrors.length, skipped: 0 }
+    const notRun: string[] = []
     const failures = unhandledErrors.map((error) => `outside of a test\n${inShort([error])}`)
     for (const module of modules) {
       // A file that does not load, or whose setup fails, has failed without a failed test.
@@ -26,6 +29,7 @@ export default class ClosingLine implements Reporter {
         counts.failed++
         failures.push(`${module.moduleId}\n${inShort(module.errors())}`)
       }
+      if (tests.some(({ name }) => name === OUT_OF_TIME)) notRun.push(relative(process.cwd(), module.moduleId))
       for (const test of tests) {
         const { state, errors } = test.result()
         if (state === 'passed' || state === 'failed' || state === 'skipped') counts[state]++
@@ -34,6 +38,7 @@ export default class ClosingLine implements Reporter {
     }
     // After vitest's own summary.
     process.once('exit', () => {
+      if (notRun.length > 0) process.stdout.write(`\nnot run, because ${OUT_OF_TIME}: ${notRun.join(', ')}\n`)
       for (const failure of failures) process.stdout.write(`\nfailed: ${failure}\n`)
       process.stdout.write(`\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`)
     })
