@@ -4,7 +4,7 @@ import { ServiceError } from '../service-error.ts'
 import type { KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
 import type { PipelineDefinition, SourceCodec } from '../../../shared/model/definition.ts'
 import { frameIdOf, outputPrefixOf, type Framing } from '../../../shared/model/framing.ts'
-import { initDocumentOf } from '../../../shared/smartmodule/abi.ts'
+import { initDocumentOf, SMARTMODULE_LIMITS } from '../../../shared/smartmodule/abi.ts'
 import { openValueDecoder } from '../../../shared/registry/codecs.ts'
 import { isOfCanary } from '../../../shared/smartmodule/canary-share.ts'
 import { kernelBinary } from '../../../shared/smartmodule/host/kernel-binary.ts'
@@ -26,6 +26,8 @@ export const JSON_ENDS = { source: { kind: 'topic' }, sink: { kind: 'topic', sch
 const TIME_MAX_MS = 8.64e15
 /** The time limit for all records together. */
 const DEADLINES = { cpuMs: 6000, wallMs: 15_000 }
+/** The least limit of one call: the first call of an instance also compiles what it runs, which a later one in a pipeline does not. */
+const CALL_MS_MIN = 1000
 
 function jobSteps(chain: Chain, indexOf: (sha256: string) => number): JobStep[] {
   const { pipeline_id, steps } = chain
@@ -78,6 +80,10 @@ export async function traceThrough(deps: TraceDeps, chain: Chain, found: SourceR
 export const notRun = (records: readonly SourceRecord[], traces: readonly Trace[]): { not_run?: number } =>
   traces.length < records.length ? { not_run: records.length - traces.length } : {}
 
+/** How long one call of the step may take here: as in the pipeline, but for short limits. */
+const callMsOf = (step: Chain['steps'][number] | undefined): number =>
+  step ? Math.max(step.timeout_ms ?? SMARTMODULE_LIMITS.call_timeout_ms, CALL_MS_MIN) : DEADLINES.cpuMs
+
 export type TraceDeps = Pick<Deps, 'db' | 'cacheFolder' | 'workshop' | 'connectorDefaults'>
 /**
  * `records` as the chain saw them; `traced`: what it did with the first ones; `hanging`: the record after these, if a step did not return.
@@ -118,7 +124,11 @@ export async function runTrace(
         headers: headers.map(([name, bytes]) => [name, bytes && new Uint8Array(bytes)]),
       })),
     },
-    { ...DEADLINES, isWaiting: chain.steps.some(({ allowed_hosts }) => allowed_hosts) },
+    {
+      ...DEADLINES,
+      quietCpuMs: () => callMsOf(chain.steps[trace.at()]),
+      isWaiting: chain.steps.some(({ allowed_hosts }) => allowed_hosts),
+    },
     trace.onProgress,
   )
   const hanging = 'traced' in answer ? undefined : trace.hanging()
@@ -162,6 +172,8 @@ function createTrace() {
       }
     },
     whole: () => traced,
+    /** The index of the step that is under way; -1 while none is. */
+    at: () => (entering ? steps.length : -1),
     /** The record at whose step the job ended; undefined when no step was under way. */
     hanging(): Traced | undefined {
       if (!entering) return undefined

@@ -13,6 +13,8 @@ export type Deadlines = {
   /** CPU time of the process, in milliseconds: a busy machine is no fault of the account's. */
   cpuMs: number
   wallMs: number
+  /** CPU time that may pass without progress, asked anew at each look; without it only `cpuMs` counts. */
+  quietCpuMs?: () => number
   /** It waits for an account's server, whose fault a missed `wallMs` is. A job that only computes misses it where the machine is busy. */
   isWaiting?: boolean
 }
@@ -63,7 +65,7 @@ export function openWorkshop({ count, env }: { count: number; env: Record<string
   const pool = openPool(count, () => startWorkshopProcess(env))
   const runUntil =
     (signal?: AbortSignal): Workshop['run'] =>
-    async (accountId, job, { cpuMs, wallMs, isWaiting = false }, onProgress) => {
+    async (accountId, job, { cpuMs, wallMs, quietCpuMs = () => cpuMs, isWaiting = false }, onProgress) => {
       const child = await pool.acquire(accountId, isWaiting ? 'waits' : 'computes', signal)
       // Until it is ready it is not to blame for anything, and the next job needs not wait as long.
       let isGood = true
@@ -77,9 +79,14 @@ export function openWorkshop({ count, env }: { count: number; env: Record<string
         signal?.throwIfAborted()
         signal?.addEventListener('abort', giveUp)
         const cpuBefore = child.usage().cpuSeconds
+        let cpuAtProgress = cpuBefore
+        let hasProgressed = false
         const from = performance.now()
         timer = setInterval(() => {
-          if ((child.usage().cpuSeconds - cpuBefore) * 1000 > cpuMs)
+          const { cpuSeconds } = child.usage()
+          if (hasProgressed) cpuAtProgress = cpuSeconds
+          hasProgressed = false
+          if ((cpuSeconds - cpuBefore) * 1000 > cpuMs || (cpuSeconds - cpuAtProgress) * 1000 > quietCpuMs())
             answered.resolve({ refused: `it did not end within ${cpuMs / 1000} s of processor time` })
           else if (performance.now() - from > wallMs)
             if (isWaiting) answered.resolve({ refused: `it did not end within ${wallMs / 1000} s` })
@@ -90,7 +97,10 @@ export function openWorkshop({ count, env }: { count: number; env: Record<string
           else answered.reject(unavailable('a process for the request', new Error(cause)))
         })
         const onValue: Parameters<WorkshopProcess['send']>[1] = (value) => {
-          if ('progress' in value) return onProgress?.(value.progress)
+          if ('progress' in value) {
+            hasProgressed = true
+            return onProgress?.(value.progress)
+          }
           isGood = true
           answered.resolve(value.answer)
         }
