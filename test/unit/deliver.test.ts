@@ -25,21 +25,40 @@ const kindOf = (work: Promise<unknown>) =>
     (error: unknown) => interruptionOf(error).kind,
   )
 
-function produce(errorCode: number, errorMessage: string | null = null) {
+function produce(
+  errorCode: number,
+  errorMessage: string | null = null,
+  answer: object = { topic: 'out', partition: 0, errorCode, errorMessage },
+) {
   const bytes = encodeBatch([{ offsetDelta: 0, timestampDelta: 0n, key: null, value: Buffer.from('{}'), headers: [] }], 0n, TRANSACTIONAL)
   const batch = { partition: 0, bytes: new Uint8Array(bytes).buffer, length: bytes.length, records: 1 }
   const layouts: Layouts = { of: (topic) => ({ topic, topicId: 'id', leaders: [1] }), refresh: () => Promise.resolve() }
   const producer = { transactionalId: 'x', producerId: 1n, producerEpoch: 1, takeSequence: () => 0 }
-  return deliver(connectionsTo({ topic: 'out', partition: 0, errorCode, errorMessage }), [{ topic: 'out', batch }], layouts, producer)
+  return deliver(connectionsTo(answer), [{ topic: 'out', batch }], layouts, producer)
 }
 
-function commit(errorCode: number) {
+function commit(errorCode: number, answer: object = { partition: 0, errorCode }) {
   const cluster = { groupCoordinator: async () => 1 } as unknown as Cluster
   const target = { groupId: 'g', topic: 'in', assignment: OWNED }
   const offsets = [{ partition: 0, offset: 5n, metadata: '' }]
   const producer = { commit: async () => {} } as unknown as Producer
-  return commitRound(cluster, connectionsTo({ partition: 0, errorCode }), { nodeId: 1 }, target, offsets, producer)
+  return commitRound(cluster, connectionsTo(answer), { nodeId: 1 }, target, offsets, producer)
 }
+
+describe('an answer', () => {
+  const elsewhere = { topic: 'out', partition: 1, errorCode: 0, errorMessage: null }
+
+  it('for another partition than was written to says nothing of the batch', async () => {
+    expect(await kindOf(produce(0, null, elsewhere))).toBe('transaction_broken')
+    await expect(produce(0, null, elsewhere)).rejects.toThrow('did not answer for partition 0 of out')
+    expect(await kindOf(produce(0, null, { ...elsewhere, topic: 'in', partition: 0 }))).toBe('transaction_broken')
+  })
+
+  it('for another partition than was committed says nothing of its offset', async () => {
+    expect(await kindOf(commit(0, elsewhere))).toBe('transaction_broken')
+    expect(await kindOf(commit(0))).toBe('done')
+  })
+})
 
 describe('a refusal', () => {
   it.each([

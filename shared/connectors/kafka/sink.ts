@@ -35,8 +35,7 @@ export async function openKafkaSink(config: KafkaSinkConfig, context: ConnectorC
     const parts = [{ topic: config.topic, partitions: [{ partition, batch }] }]
     try {
       const leader = await untilAborted(signal, connections.leader(layout.leaders[partition]!))
-      const [answer] = await untilAborted(signal, produceBatches(leader, null, parts))
-      if (answer?.topic !== config.topic || answer.partition !== partition) throw new Error('the broker has answered for another partition')
+      const answer = (await untilAborted(signal, produceBatches(leader, null, parts)))[0]!
       if (hasMoved(answer.errorCode)) layout = await lookAgain(signal)
       return answer
     } catch (error) {

@@ -51,11 +51,21 @@ function parseResponse(_correlationId: number, _apiKey: number, _apiVersion: num
 
 const api = createAPI<[string | null, ProduceTopic[]], ProducedPartition[]>(0, 12, createRequest, parseResponse)
 
-/** The answer for each partition, at acks=all. Rejects only when the connection fails; broker errors are returned as codes. */
-export function produceBatches(
+/**
+ * The answer for each partition, in their order, at acks=all; broker errors are returned as codes. Rejects when the connection fails, and when the broker
+ * does not answer for a partition that was written to: nothing is known of that batch.
+ */
+export async function produceBatches(
   connection: Connection,
   transactionalId: string | null,
   topics: ProduceTopic[],
 ): Promise<ProducedPartition[]> {
-  return api.async(connection, transactionalId, topics)
+  const answers = await api.async(connection, transactionalId, topics)
+  return topics.flatMap(({ topic, partitions }) =>
+    partitions.map(({ partition }) => {
+      const own = answers.find((answer) => answer.partition === partition && answer.topic === topic)
+      if (!own) throw new Error(`the broker did not answer for partition ${partition} of ${topic}`)
+      return own
+    }),
+  )
 }

@@ -47,8 +47,13 @@ function parseResponse(_correlationId: number, _apiKey: number, _apiVersion: num
 
 const api = createAPI<[TxnOffsetCommitRequest], Answer>(28, 5, createRequest, parseResponse)
 
-/** Adds consumed offsets to the transaction; returns the first non-zero error code, else 0. Rejects when the connection fails. */
+/**
+ * Adds consumed offsets to the transaction; returns the first non-zero error code, else 0. Rejects when the connection fails, and when the
+ * broker does not answer for a partition.
+ */
 export async function commitOffsetsInTransaction(connection: Connection, request: TxnOffsetCommitRequest): Promise<number> {
   const answer = await api.async(connection, request)
+  const missing = request.offsets.find(({ partition }) => !answer.some((each) => each.partition === partition))
+  if (missing) throw new Error(`the broker did not answer for partition ${missing.partition} of ${request.topic}`)
   return answer.find(({ errorCode }) => errorCode !== 0)?.errorCode ?? 0
 }
