@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { ofInput, ofSource, outcomeOf, textOf } from '../../clients/cli/src/outcome.ts'
 import { createOutput, fromYaml, plain } from '../../clients/cli/src/output.ts'
 import { createTerminal } from '../../clients/cli/src/terminal.ts'
-import { ApiError, WriteError, writeJson, type Detail } from '../../clients/typescript/src/index.ts'
+import { ApiError, ExactNumber, WriteError, writeJson, type Detail } from '../../clients/typescript/src/index.ts'
 
 const refusal = (message: string, details: Detail[]) =>
   new ApiError(400, { error: { code: 'invalid_request', message, details } }, new Headers({ 'x-request-id': 'r' }))
@@ -112,6 +112,39 @@ describe('what was done', () => {
 })
 
 describe('one thing', () => {
+  it('has a table of things whose members are short, and YAML of others', () => {
+    let shown = ''
+    const out = createOutput(
+      'table',
+      (each) => (shown += each),
+      () => {},
+    )
+    const lag = new ExactNumber('9007199254740993')
+    out.one({
+      id: 'pl_1',
+      partitions: [
+        { partition: 0, position: '1', lag, reason: null },
+        { partition: 10, position: '2\u001b[2J', lag: 0, more: true },
+      ],
+      tasks: [{ task: 0, partitions: [{ partition: 0, position: 'so much that it has no room in a cell of sixty' }] }],
+    })
+    expect(shown).toBe(
+      [
+        'id          pl_1',
+        'partitions',
+        '  PARTITION  POSITION    LAG               REASON  MORE',
+        '  0          1           9007199254740993  -       -',
+        '  10         2\\u001b[2J  0                 -       true',
+        'tasks',
+        '  - task: 0',
+        '    partitions:',
+        '      - partition: 0',
+        '        position: so much that it has no room in a cell of sixty',
+        '',
+      ].join('\n'),
+    )
+  })
+
   it('has its members below each other, long ones as YAML, and its id once', () => {
     let shown = ''
     const out = createOutput(

@@ -78,7 +78,22 @@ async function describePipeline(context: Context, given: string): Promise<object
     dps.pipelines.getStatus(id),
     dps.pipelines.getAccounting(id),
   ])
-  return { ...pipeline, ...status, balanced, totals, steps }
+  const found = { ...pipeline, ...status, balanced, totals, steps }
+  if (context.out.format !== 'table') return found
+  // A person gets tables of what is nested, without the counts of each partition's steps: `-o yaml` has those, too.
+  const tasks = status.tasks.map(({ role, task, processor_id, status: is, revision, records_per_second, reason }) => ({
+    role,
+    task,
+    processor_id,
+    status: is,
+    revision,
+    records_per_second,
+    reason,
+  }))
+  const partitions = status.tasks.flatMap(({ role, task, partitions: own }) =>
+    own.map(({ partition, position, end, lag }) => ({ role, task, partition, position, end, lag })),
+  )
+  return { ...found, tasks, partitions }
 }
 
 async function describeStream(context: Context, given: string): Promise<object> {

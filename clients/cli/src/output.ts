@@ -92,6 +92,24 @@ function table(rows: string[][]): string {
 /** A cell that is longer is shown as YAML below its name, if it has parts. */
 const CELL_MAX = 60
 
+const isShort = (value: unknown): boolean =>
+  cell(value).length <= CELL_MAX && (typeof value !== 'object' || value === null || value instanceof ExactNumber)
+
+/** Things that a table can show: all their members are short. */
+const isTabular = (value: unknown): value is object[] =>
+  Array.isArray(value) &&
+  value.length > 0 &&
+  value.every((each) => typeof each === 'object' && each !== null && Object.values(each).length > 0 && Object.values(each).every(isShort))
+
+/** Things in a table whose columns are all members that they have. */
+function tableOf(items: readonly object[]): string {
+  const names = [...new Set(items.flatMap(Object.keys))]
+  return table([
+    names.map((name) => name.toUpperCase()),
+    ...items.map((item) => names.map((name) => cell(Object.entries(item).find(([own]) => own === name)?.[1]))),
+  ])
+}
+
 /** The members of one thing below each other. Its id is shown once, where the service names it `job_id` too. */
 function membersOf(value: object): string {
   const members = Object.entries(value)
@@ -102,13 +120,8 @@ function membersOf(value: object): string {
     .map(([name, each]) => {
       const text = cell(each)
       if (typeof each !== 'object' || text.length <= CELL_MAX) return `${name.padEnd(width)}  ${text}`.trimEnd()
-      return [
-        name,
-        ...toYaml(each)
-          .trimEnd()
-          .split('\n')
-          .map((line) => `  ${plain(line)}`),
-      ].join('\n')
+      const below = isTabular(each) ? tableOf(each).split('\n') : toYaml(each).trimEnd().split('\n').map(plain)
+      return [name, ...below.map((line) => `  ${line}`)].join('\n')
     })
     .join('\n')
 }
