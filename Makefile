@@ -3,7 +3,7 @@ SHELL := /bin/bash
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 NODE := node --no-warnings
 .DEFAULT_GOAL := help
-.PHONY: help run test check format build bench chaos attack fuzz outage example console-budget console-heap account link suspend quotas docs clients
+.PHONY: help run test check format build bench chaos attack fuzz outage example console-budget console-heap account link suspend quotas republish docs clients
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -71,6 +71,9 @@ account: node_modules/.installed ## create an account and key: NAME=… TYPE=dev
 
 link: node_modules/.installed ## make a link that signs an owner in to the console: ACCOUNT=acc_… EMAIL=…; beside make run, or with the control plane's environment
 	@$(NODE) deploy/local/operate.ts sign-in-link.ts "$(ACCOUNT)" "$(EMAIL)"
+
+republish: node_modules/.installed ## publish anew what processors run, after a restore of Postgres or the loss of the topic of definitions; beside make run, or with the control plane's environment
+	@$(NODE) deploy/local/operate.ts republish.ts
 
 suspend: node_modules/.installed ## suspend an account, or, without REASON, end its suspension: ACCOUNT=acc_… REASON=…; beside make run, or with the control plane's environment
 	@$(NODE) deploy/local/operate.ts suspend-account.ts "$(ACCOUNT)" "$(REASON)"

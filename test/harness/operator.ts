@@ -30,3 +30,5 @@ export const suspend = (accountId: string, reason = ''): Promise<unknown> => com
 /** Replaces quotas of the account's type. */
 export const setQuotas = (accountId: string, quotas: Record<string, number>): Promise<unknown> =>
   command('set-quotas.ts', accountId, JSON.stringify(quotas))
+/** Publishes anew what processors run; how many of each kind differed. */
+export const republish = (): Promise<unknown> => command('republish.ts')

@@ -21,6 +21,10 @@ export async function publishDefinition(trx: Queryable, row: PipelineRow): Promi
   await enqueue(trx, definitionKeys.pipeline(row.id), { ...row.definition, desired, attempt, revision })
 }
 
+/** Whether processors know the pipeline: not if it was never started, or is still being created. */
+export const isPublished = ({ status, desired }: Pick<PipelineRow, 'status' | 'desired'>): boolean =>
+  status !== 'creating' && (status !== 'created' || desired === 'running')
+
 /** What lets a pipeline's tasks start anew. One that has failed is tried again: its status becomes `starting`. */
 export const anew = ({ attempt, status }: PipelineRow): Parameters<typeof updatePipeline>[2] => ({
   attempt: attempt + 1,
@@ -39,6 +43,6 @@ export async function publishRevision(
 ): Promise<PipelineRow> {
   await insertRevision(trx, definition)
   const updated = await updatePipeline(trx, row.id, { ...change, revision: definition.revision, definition })
-  if (row.status !== 'creating' && (row.status !== 'created' || row.desired === 'running')) await publishDefinition(trx, updated)
+  if (isPublished(row)) await publishDefinition(trx, updated)
   return updated
 }

@@ -78,9 +78,20 @@ export async function setQuotas(db: Queryable, id: string, quotas: Partial<Quota
 
 type Known = Pick<AccountRow, 'id' | 'type' | 'suspended_for' | 'over_cpu_hour'>
 
-async function enqueueAccount(db: Queryable, { id, type, suspended_for, over_cpu_hour }: Known): Promise<void> {
-  const state: AccountState = { type, is_suspended: suspended_for !== null, is_over_cpu: over_cpu_hour !== null }
-  await enqueue(db, definitionKeys.account(id), state)
+const stateOf = ({ type, suspended_for, over_cpu_hour }: Known): AccountState => ({
+  type,
+  is_suspended: suspended_for !== null,
+  is_over_cpu: over_cpu_hour !== null,
+})
+
+async function enqueueAccount(db: Queryable, account: Known): Promise<void> {
+  await enqueue(db, definitionKeys.account(account.id), stateOf(account))
+}
+
+/** What processors are told of each account, with its key. */
+export async function listAccountStates(db: Queryable): Promise<{ key: string; value: AccountState }[]> {
+  const rows: Known[] = await db('accounts').select('id', 'type', 'suspended_for', 'over_cpu_hour')
+  return rows.map((row) => ({ key: definitionKeys.account(row.id), value: stateOf(row) }))
 }
 
 /** The stored key. Throws a unique violation when an active key of the account has the same name. */

@@ -128,6 +128,12 @@ export async function listUnfinishedJobs(db: Queryable): Promise<ListedJob[]> {
     .select(...LISTED)
 }
 
+/** The ids of all jobs that have not ended. */
+export async function listUnfinishedJobIds(db: Queryable): Promise<string[]> {
+  const rows: { id: string }[] = await db('jobs').whereIn('status', UNFINISHED).select('id').orderBy('id')
+  return rows.map(({ id }) => id)
+}
+
 /** Jobs of suspended accounts, which go on when the suspension ends. */
 export async function listSuspendedJobs(db: Queryable): Promise<Pick<JobRow, 'id' | 'pipeline_id'>[]> {
   return db('jobs')

@@ -24,6 +24,11 @@ export async function enqueueRevisionsEnd(db: Queryable, id: string, newest: num
   await db('outbox').insert(revisions.map((revision) => ({ key: definitionKeys.revision(id, revision), value: null })))
 }
 
+/** Keeps everything that is published from being changed by others until the transaction ends; their writes wait. */
+export async function lockDefinitions(trx: Queryable): Promise<void> {
+  await trx.raw('LOCK TABLE accounts, secrets, pipelines, jobs IN SHARE ROW EXCLUSIVE MODE')
+}
+
 /** Makes this process the publisher; true if it was not the publisher before. */
 export async function takePublisher(db: Queryable, self: string): Promise<boolean> {
   const { rowCount } = await db.raw(

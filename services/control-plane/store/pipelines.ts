@@ -255,3 +255,9 @@ export async function listAccountsUsingDefault(db: Queryable, connectorId: strin
   const using = readable(rows).filter(({ definition: { source, sink } }) => usesDefault(source) || usesDefault(sink))
   return [...new Set(using.map(({ account_id }) => account_id))]
 }
+
+/** The ids of all pipelines. */
+export async function listPipelineIds(db: Queryable): Promise<string[]> {
+  const rows: { id: string }[] = await db('pipelines').select('id').orderBy('id')
+  return rows.map(({ id }) => id)
+}

@@ -84,6 +84,12 @@ async function enqueueSecret(db: Queryable, accountId: string, name: string, env
   await enqueue(db, definitionKeys.secret(accountId, name), envelope)
 }
 
+/** What processors are told of each secret, with its key. */
+export async function listEnvelopes(db: Queryable): Promise<{ key: string; value: Envelope }[]> {
+  const rows = await listAllSecrets(db)
+  return rows.map(({ account_id, name, envelope }) => ({ key: definitionKeys.secret(account_id, name), value: envelope }))
+}
+
 /** Ids of the pipelines that use the secret. */
 export async function listSecretUsers(db: Queryable, secretId: string): Promise<string[]> {
   const rows = await db('pipeline_uses').where({ kind: 'secret', used_id: secretId }).select('pipeline_id').orderBy('pipeline_id')

@@ -205,6 +205,20 @@ export async function enqueueBinaries(trx: Queryable, sha256s: string[]): Promis
   )
 }
 
+/** The SHA-256 hashes of all binaries. */
+export async function listBinaries(db: Queryable): Promise<string[]> {
+  const rows: { sha256: string }[] = await db('smartmodule_binaries').select('sha256')
+  return rows.map(({ sha256 }) => sha256)
+}
+
+/** Notes that these binaries are published, and no others: the next one that is needed is published anew. */
+export async function noteOnlyPublished(db: Queryable, sha256s: string[]): Promise<void> {
+  await db.raw('UPDATE smartmodule_binaries SET is_published = sha256 = ANY (?) WHERE is_published <> (sha256 = ANY (?))', [
+    sha256s,
+    sha256s,
+  ])
+}
+
 /** Notes that what has this key, if it is a binary, was not published after all: the next one that needs it tries again. */
 export async function noteBinaryUnpublished(db: Queryable, key: string): Promise<void> {
   const [kind, sha256] = key.split('/')

@@ -52,8 +52,8 @@ function parseResponse(_correlationId: number, _apiKey: number, _apiVersion: num
 const api = createAPI<[string | null, ProduceTopic[]], ProducedPartition[]>(0, 12, createRequest, parseResponse)
 
 /**
- * The answer for each partition, in their order, at acks=all; broker errors are returned as codes. Rejects when the connection fails, and when the broker
- * does not answer for a partition that was written to: nothing is known of that batch.
+ * The answer for each partition, in their order, at acks=all; broker errors are returned as codes. Rejects when the connection fails, and
+ * when the broker does not answer for a partition that was written to: nothing is known of that batch.
  */
 export async function produceBatches(
   connection: Connection,
