@@ -1,13 +1,20 @@
 /** What servers of accounts answer is not what was asked: nothing of it may pass for a delivery, or fill the memory. */
+import { createServer, type AddressInfo } from 'node:net'
+import { inspect } from 'node:util'
 import { expect, it } from 'vitest'
 import type { ConnectorContext } from '../../shared/connectors/connector.ts'
 import { openKafkaSink } from '../../shared/connectors/kafka/sink.ts'
+import { openKafkaSource } from '../../shared/connectors/kafka/source.ts'
 import { createDecoder } from '../../shared/connectors/table/pgoutput.ts'
+import { KAFKA_ERRORS } from '../../shared/kafka/wire/error-codes.ts'
 import { LIES, openLiar } from '../attack/servers/index.ts'
+import { FETCH, NONE, fetch, fetched, honestly, serve } from '../attack/servers/kafka-broker.ts'
 import { rowsOf, valuesFrom } from '../harness/conformance.ts'
 
+const lieOfKafka = (wanted: string) => LIES.find(({ protocol, name }) => protocol === 'kafka' && name === wanted)!
+
 it('a broker that acknowledges another partition than was written to has delivered nothing', async () => {
-  const liar = await openLiar(LIES.find(({ name }) => name === 'written-elsewhere')!)
+  const liar = await openLiar(lieOfKafka('written-elsewhere'))
   const context = { defaults: { addresses: 'any' }, runId: 'run', now: () => Date.now() } as unknown as ConnectorContext
   const sink = await openKafkaSink({ brokers: [`127.0.0.1:${liar.port}`], topic: 't' }, context)
   const delivery = { runId: 'run', topicId: 'id', partition: 0, from: 0n, to: 9n, revision: 1, resetAt: 0, note: '', deadLettered: [] }
@@ -15,6 +22,44 @@ it('a broker that acknowledges another partition than was written to has deliver
   expect(outcome).not.toMatchObject({ kind: 'delivered' })
   await sink.close()
   await liar.close()
+})
+
+it('a broker that asks for more iterations of SCRAM than any real one is refused before a thread is kept by them', async () => {
+  const liar = await openLiar(lieOfKafka('scram-iterations-max'))
+  const context = {
+    defaults: { addresses: 'any' },
+    runId: 'run',
+    now: () => Date.now(),
+    secret: () => 'password',
+  } as unknown as ConnectorContext
+  const sasl = { mechanism: 'SCRAM-SHA-256', username: 'u', password: { $secret: 'p' } } as const
+  const opened = openKafkaSink({ brokers: [`127.0.0.1:${liar.port}`], topic: 't', sasl }, context)
+  const causes = await opened.then(
+    () => 'opened',
+    (error: unknown) => inspect(error, { depth: 10 }),
+  )
+  expect(causes).toContain('2147483647 iterations of SCRAM')
+  await liar.close()
+})
+
+it('a broker that leads nothing is asked again a few times a second, not in a loop', async () => {
+  let fetches = 0
+  const server = createServer((socket) =>
+    serve(socket, { ...honestly(), [FETCH]: () => (fetches++, fetch([fetched(NONE, 0, NONE, KAFKA_ERRORS.notLeaderOrFollower)])) }),
+  )
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const context = { defaults: { addresses: 'any' }, runId: 'run', now: () => Date.now() } as unknown as ConnectorContext
+  const source = await openKafkaSource({ brokers: [`127.0.0.1:${port}`], topic: 't', start: 'earliest', framed: false }, context)
+  const ending = new AbortController()
+  setTimeout(() => ending.abort(), 2000)
+  let records = 0
+  for await (const { block } of source.read({ index: 0, count: 1 }, undefined, new Map(), ending.signal)) records += block?.count ?? 0
+  expect(records).toBe(0)
+  expect(fetches).toBeGreaterThan(1)
+  expect(fetches).toBeLessThan(20)
+  await source.close()
+  server.close()
 })
 
 const int16 = (value: number) => Buffer.from([value >> 8, value & 255])

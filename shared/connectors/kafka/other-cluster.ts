@@ -8,6 +8,7 @@ import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import { checkRegistry } from './other-registry.ts'
 import { addressGuardOf, type AddressGuard } from '../address-guard.ts'
 import type { KafkaSinkConfig } from './connector.ts'
+import { boundedScram } from './scram.ts'
 
 type Place = Pick<KafkaSinkConfig, 'brokers' | 'topic' | 'tls' | 'sasl' | 'registry' | 'schema_id'>
 
@@ -21,11 +22,14 @@ export function openOtherCluster({ brokers, tls, sasl }: Place, context: Connect
     clientId: `dps-${context.runId}`,
     connection: {
       ...(tls ? { tls: { ca: tls.ca, ...(guard ? { lookup: guard.lookup } : {}) }, tlsServerName: hasNames } : {}),
-      ...(sasl ? { sasl: { mechanism: sasl.mechanism, username: sasl.username, password: context.secret(sasl.password) } } : {}),
+      ...(sasl ? { sasl: loginOf(sasl, context.secret(sasl.password)) } : {}),
     },
     ...(guard ? { resolveHost: tls ? (host: string) => checkedHost(guard, host) : guard.resolve } : {}),
   })
 }
+
+const loginOf = ({ mechanism, username }: NonNullable<Place['sasl']>, password: string) =>
+  mechanism === 'PLAIN' ? { mechanism, username, password } : boundedScram({ mechanism, username, password })
 
 /** Keeps the name, because certificates are issued to it. Throws AddressRefused for a literal address that is refused. */
 async function checkedHost(guard: AddressGuard, host: string): Promise<string> {

@@ -29,6 +29,8 @@ const BLOCK_BYTES = 1 << 20
 const WAIT_MS = 500
 /** Progress over what holds no record, such as transaction markers, is committed once a minute. */
 const QUIET_COMMIT_MS = 60_000
+/** How long a partition whose leader says that it is none is left alone: the other cluster may not know the new one yet. */
+const MOVED_PAUSE_MS = 250
 
 const positionOf = (offsets: ReadonlyMap<number, bigint>, topicId: string): string =>
   JSON.stringify({
@@ -176,7 +178,10 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
             yield { block: builder.take(), position: yielded }
             if (signal.aborted) return
           }
-          if (step.value) topic.forget()
+          if (step.value) {
+            topic.forget()
+            if (builder.count === 0) await sleep(MOVED_PAUSE_MS, undefined, { signal }).catch(() => {})
+          }
           const isQuiet = builder.count === 0 && unknown.length === 0
           if (isQuiet && performance.now() - yieldedAt <= QUIET_COMMIT_MS) continue
           const next = positionOf(positions, layout.topicId)
