@@ -5,6 +5,7 @@ import { expect, it } from 'vitest'
 import type { ConnectorContext } from '../../shared/connectors/connector.ts'
 import { openKafkaSink } from '../../shared/connectors/kafka/sink.ts'
 import { openKafkaSource } from '../../shared/connectors/kafka/source.ts'
+import { openS3Store } from '../../shared/connectors/storage-bucket/s3-store.ts'
 import { createDecoder } from '../../shared/connectors/table/pgoutput.ts'
 import { KAFKA_ERRORS } from '../../shared/kafka/wire/error-codes.ts'
 import { LIES, openLiar } from '../attack/servers/index.ts'
@@ -60,6 +61,19 @@ it('a broker that leads nothing is asked again a few times a second, not in a lo
   expect(fetches).toBeLessThan(20)
   await source.close()
   server.close()
+})
+
+it.each(['write-answered-without-end', 'error-without-end', 'listing-without-end'])('a store’s answer is ended: %s', async (name) => {
+  const liar = await openLiar(LIES.find((each) => each.protocol === 's3' && each.name === name)!)
+  const keys = { accessKey: 'a', secretKey: 's', region: 'r', guard: undefined }
+  const store = openS3Store({ bucket: 'bucket', endpoint: `http://127.0.0.1:${liar.port}`, ...keys })
+  const { signal } = new AbortController()
+  const asked = name.startsWith('write')
+    ? store.putNew('k', Buffer.from('x'), {}, signal)
+    : store.list('', signal)[Symbol.asyncIterator]().next()
+  await expect(asked).rejects.toThrow('more than 16 MiB')
+  store.close()
+  await liar.close()
 })
 
 const int16 = (value: number) => Buffer.from([value >> 8, value & 255])

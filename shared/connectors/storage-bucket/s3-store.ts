@@ -6,6 +6,7 @@ import { GetObjectCommand, HeadObjectCommand, ListObjectsV2Command, PutObjectCom
 import { Upload } from '@aws-sdk/lib-storage'
 import { errorOf } from '../../errors/reason-of.ts'
 import type { AddressGuard } from '../address-guard.ts'
+import { boundAnswers } from './bounded-answers.ts'
 import { ObjectChanged, ObjectWithheld, type ObjectInfo, type ObjectStore } from './object-store.ts'
 
 /** Where an S3-compatible bucket is; `guard` resolves and checks its host. */
@@ -47,6 +48,7 @@ export function openS3Store({ bucket, endpoint, region, accessKey, secretKey, gu
       httpsAgent: new HttpsAgent(agentOptions),
     },
   })
+  boundAnswers(client)
   return {
     async *list(prefix, signal) {
       let token: string | undefined
