@@ -1,5 +1,6 @@
 /** A workshop: a child process of the control plane that does one job after the other, for one account, and may be killed at any moment. */
 import { flushCompileCache } from 'node:module'
+import { setFlagsFromString } from 'node:v8'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { cutText, REASON_CHARACTERS_MAX } from '../../../shared/model/text.ts'
 import { openParent } from '../../../shared/processes/parent.ts'
@@ -35,8 +36,17 @@ function inspect(upload: Uint8Array, parameters: unknown): Answer {
   return { inspected }
 }
 
+/**
+ * Whether V8 optimises WebAssembly that runs often. While the compiler runs it does not: optimising binaryen takes a third of the CPU time
+ * of a process's first compilation, and most processes compile once or twice.
+ */
+function optimise(isOn: boolean): void {
+  for (const flag of ['wasm-dynamic-tiering', 'wasm-tier-up']) setFlagsFromString(isOn ? `--${flag}` : `--no-${flag}`)
+}
+
 /** The compiler is 10 MB of JavaScript: loaded only when something is compiled. */
 async function compile(code: string): Promise<Answer> {
+  optimise(false)
   try {
     const compiled = await compileSmartModule(code)
     const settings = await settingsOf(code)
@@ -46,6 +56,8 @@ async function compile(code: string): Promise<Answer> {
   } catch (error) {
     if (error instanceof SmartModuleCompileError) return { uncompiled: error.faults }
     throw error
+  } finally {
+    optimise(true)
   }
 }
 
