@@ -20,10 +20,13 @@ describe.skipIf(!hasBrowser)('a pipeline in full', () => {
       const name = unique('in-full')
       await page.goto(`${service().apiUrl}/console/pipelines/new`)
       await page.getByLabel(/^Name/).fill(name)
+      // Why it can't be tried yet.
+      await page.getByText('Possible once the pipeline is made.').waitFor()
       await page
         .getByRole('group', { name: 'Source' })
         .getByLabel(/^Stream/)
         .selectOption({ label: from })
+      await page.getByText('Add a step first.').waitFor()
       await page.getByLabel('Add a step').selectOption({ label: 'dps/filter' })
       const step = page.getByRole('group', { name: 'Step 1' })
       await step.getByLabel(/^Field/).fill('n')

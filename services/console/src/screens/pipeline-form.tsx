@@ -101,7 +101,9 @@ function Trial({ draft, id }: { draft: Draft; id: string | undefined }) {
       <button type="button" disabled={isBusy || !isPossible} onClick={() => void run(tryIt)}>
         {isBusy ? 'Running…' : `Try on the newest ${TRIED}`}
       </button>{' '}
-      <span class="quiet">Nothing is written.</span>
+      <span class="quiet">
+        {isPossible ? 'Nothing is written.' : streamId ? 'Add a step first.' : 'Possible once the pipeline is made.'}
+      </span>
       <Refused failure={failure} />
       {traces && traces.length === 0 && <p class="quiet">The source has no records yet.</p>}
       {traces && traces.length > 0 && <Results traces={traces} />}

@@ -229,14 +229,14 @@ function Revisions({ id }: { id: string }) {
       <Loaded query={ledger}>
         {({ revisions, entries }) => (
           <ol class="revisions" reversed>
-            {revisions.toReversed().map(({ revision, created_at, processors }) => (
+            {revisions.toReversed().map(({ revision, created_at, processors }, index) => (
               <li key={revision} value={revision}>
                 <Time at={created_at} /> · {processors.map(({ name, version }) => `${name} ${version}`).join(' → ') || 'no steps'}
                 <small>
                   {entries
                     .filter((entry) => entry.revision === revision)
                     .map(({ partition, from_offset }) => `from ${partition}:${from_offset}`)
-                    .join(', ') || 'has handled nothing yet'}
+                    .join(', ') || (index > 0 ? 'handled nothing' : 'has handled nothing yet')}
                 </small>
                 {may('pipelines:write') && entries.some((entry) => entry.revision === revision) && (
                   <Replay id={id} revision={revision} entries={entries} />
