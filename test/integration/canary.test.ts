@@ -69,7 +69,7 @@ async function setUp(next: ReturnType<typeof adds>) {
     await createStream(client, { n: 'integer' }, { partitions: 1, key: 'n' }),
     await createStream(client, { n: 'integer', sum: 'string?' }, { partitions: 1 }),
   ]
-  const id = await createPipeline(client, from.id, [], to.id, { processors: [{ module_id: name, version: '1.0.0', timeout_ms: 1000 }] })
+  const id = await createPipeline(client, from.id, [], to.id, { processors: [{ module_id: name, version: '1.0.0', timeout_ms: 300 }] })
   await write(
     client,
     from.id,
@@ -161,7 +161,7 @@ describe('a canary in shadow', () => {
     for (const source of [keeps, { language: 'typescript', code: cuts }, { language: 'typescript', code: hangs }])
       await client.call('POST', '/v1/smartmodules', { name, source, version: undefined })
     const id = await createPipeline(client, from.id, [{ name: `${name}`, config: {} }], to.id, { autostart: false })
-    await client.call('PATCH', `/v1/pipelines/${id}`, { processors: [{ module_id: name, version: '1.0.0', timeout_ms: 1000 }] })
+    await client.call('PATCH', `/v1/pipelines/${id}`, { processors: [{ module_id: name, version: '1.0.0', timeout_ms: 300 }] })
     await client.call('POST', `/v1/pipelines/${id}/start`)
     await write(client, from.id, [{ n: 1 }, { n: 2, text: 'A'.repeat(600_000) }, { n: 3 }])
     await waitForTotal(client, to.id, 3)

@@ -165,7 +165,7 @@ describe('a SmartModule that does not return', () => {
     const created = await client.call<{ pipeline_id: string }>('POST', '/v1/pipelines', {
       name: unique('endless'),
       source: { connector_id: 'conn_stream', config: { stream_id: from.id } },
-      processors: [{ module_id: module.id, timeout_ms: 1000 }],
+      processors: [{ module_id: module.id, timeout_ms: 300 }],
       sink: { connector_id: 'conn_stream', config: { stream_id: to.id } },
     })
     const id = created.body.pipeline_id
