@@ -77,8 +77,10 @@ const cell = (value: unknown): string => {
   return plain(typeof value === 'object' ? writeJson(value) : String(value))
 }
 
-function table(rows: string[][]): string {
-  const widths = rows[0]!.map((_, column) => rows.reduce((most, row) => Math.max(most, row[column]!.length), 0))
+function tableOf<T>(items: readonly T[], columns: Columns<T>): string {
+  const titles = Object.keys(columns).map((title) => title.toUpperCase())
+  const rows = [titles, ...items.map((item) => Object.values(columns).map((of) => cell(of(item))))]
+  const widths = titles.map((_, column) => rows.reduce((most, row) => Math.max(most, row[column]!.length), 0))
   return rows
     .map((row) =>
       row
@@ -96,19 +98,14 @@ const isShort = (value: unknown): boolean =>
   cell(value).length <= CELL_MAX && (typeof value !== 'object' || value === null || value instanceof ExactNumber)
 
 /** Things that a table can show: all their members are short. */
-const isTabular = (value: unknown): value is object[] =>
+const isTabular = (value: unknown): value is Record<string, unknown>[] =>
   Array.isArray(value) &&
   value.length > 0 &&
   value.every((each) => typeof each === 'object' && each !== null && Object.values(each).length > 0 && Object.values(each).every(isShort))
 
-/** Things in a table whose columns are all members that they have. */
-function tableOf(items: readonly object[]): string {
-  const names = [...new Set(items.flatMap(Object.keys))]
-  return table([
-    names.map((name) => name.toUpperCase()),
-    ...items.map((item) => names.map((name) => cell(Object.entries(item).find(([own]) => own === name)?.[1]))),
-  ])
-}
+/** A column for each member that one of the things has. */
+const columnsOf = (items: readonly Record<string, unknown>[]): Columns<Record<string, unknown>> =>
+  Object.fromEntries(items.flatMap(Object.keys).map((name) => [name, (item) => item[name]]))
 
 /** The members of one thing below each other. Its id is shown once, where the service names it `job_id` too. */
 function membersOf(value: object): string {
@@ -120,7 +117,7 @@ function membersOf(value: object): string {
     .map(([name, each]) => {
       const text = cell(each)
       if (typeof each !== 'object' || text.length <= CELL_MAX) return `${name.padEnd(width)}  ${text}`.trimEnd()
-      const below = isTabular(each) ? tableOf(each).split('\n') : toYaml(each).trimEnd().split('\n').map(plain)
+      const below = isTabular(each) ? tableOf(each, columnsOf(each)).split('\n') : toYaml(each).trimEnd().split('\n').map(plain)
       return [name, ...below.map((line) => `  ${line}`)].join('\n')
     })
     .join('\n')
@@ -146,12 +143,7 @@ export function createOutput(format: Format, write: (text: string) => void, note
       else if (format === 'yaml') write(toYaml(items))
       else if (format === 'ndjson') for (const item of items) line(safe(writeJson(item)))
       else if (items.length === 0 && none !== undefined) note(none)
-      else {
-        const titles = Object.keys(columns)
-        line(
-          table([titles.map((title) => title.toUpperCase()), ...items.map((item) => Object.values(columns).map((of) => cell(of(item))))]),
-        )
-      }
+      else line(tableOf(items, columns))
     },
     next,
     done(value, text) {
