@@ -25,7 +25,7 @@ let isGreen = false
 try {
   const result = await runChaos(arena, { seed, loadSeconds: loadSecondsOf(minutes), recordsPerSecond, say })
   say('testing the harness: one broken rule per trial, and a control without any')
-  const trials = await runTrials(arena, ['none', ...(Object.keys(MUTATIONS) as Mutation[])], 5, say)
+  const trials = await runTrials(arena, ['none', ...(Object.keys(MUTATIONS) as Mutation[])], say)
   const control = trials.find(({ mutation }) => mutation === 'none')!
   const mutated = trials.filter(({ mutation }) => mutation !== 'none')
   const { verdict } = result

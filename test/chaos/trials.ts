@@ -26,6 +26,8 @@ const RECORDS_PER_SECOND = 3000
 /** A minute of load behind the backlog: what a slow machine would be given until its kills are over, it could not read back. */
 const RECORDS_MAX = BACKLOG + 60 * RECORDS_PER_SECOND
 const KILLS = 3
+/** Trials at a time: each has two processors, and the machine has two cores. */
+const AT_ONCE = 5
 const KILL_EVERY_MS = 5000
 /** How long a kill waits at most until the processors work again after the one before. */
 const WORKS_MAX_MS = 30_000
@@ -242,18 +244,13 @@ async function runIn(arena: Arena, mutation: Mutation | 'none', prefix: string):
 }
 
 /** A mutation that was not caught is tried up to twice more: whether a kill hits the right moment is chance. */
-export async function runTrials(
-  arena: Arena,
-  mutations: readonly (Mutation | 'none')[],
-  atOnce: number,
-  say: (line: string) => void,
-): Promise<Trial[]> {
-  let trials = await runOnce(arena, mutations, atOnce, say)
+export async function runTrials(arena: Arena, mutations: readonly (Mutation | 'none')[], say: (line: string) => void): Promise<Trial[]> {
+  let trials = await runOnce(arena, mutations, say)
   for (let more = 0; more < 2; more++) {
     const missed = trials.filter(({ mutation, isCaught }) => mutation !== 'none' && !isCaught).map(({ mutation }) => mutation)
     if (missed.length === 0) break
     say(`trying again: ${missed.join(', ')}`)
-    const again = await runOnce(arena, missed, atOnce, say)
+    const again = await runOnce(arena, missed, say)
     trials = trials.map((trial) => again.find(({ mutation }) => mutation === trial.mutation) ?? trial)
   }
   return trials
@@ -261,16 +258,11 @@ export async function runTrials(
 
 let trialCount = 0
 
-/** Runs a few trials at a time, because the machine has two cores. Lost answers hit all of them alike. */
-async function runOnce(
-  arena: Arena,
-  mutations: readonly (Mutation | 'none')[],
-  atOnce: number,
-  say: (line: string) => void,
-): Promise<Trial[]> {
+/** Runs a few trials at a time. Lost answers hit all of them alike. */
+async function runOnce(arena: Arena, mutations: readonly (Mutation | 'none')[], say: (line: string) => void): Promise<Trial[]> {
   const trials: Trial[] = []
-  for (let from = 0; from < mutations.length; from += atOnce) {
-    const batch = mutations.slice(from, from + atOnce)
+  for (let from = 0; from < mutations.length; from += AT_ONCE) {
+    const batch = mutations.slice(from, from + AT_ONCE)
     let isOver = false
     const cutting = (async () => {
       for (const until = Date.now() + CUTTING_MS; !isOver && (Date.now() < until || inTrouble.size > 0);) {
