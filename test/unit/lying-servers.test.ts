@@ -12,11 +12,17 @@ import { LIES, openLiar } from '../attack/servers/index.ts'
 import { FETCH, NONE, fetch, fetched, honestly, serve } from '../attack/servers/kafka-broker.ts'
 import { rowsOf, valuesFrom } from '../harness/conformance.ts'
 
+const context = {
+  defaults: { addresses: 'any' },
+  runId: 'run',
+  now: () => Date.now(),
+  secret: () => 'password',
+} as unknown as ConnectorContext
+
 const lieOfKafka = (wanted: string) => LIES.find(({ protocol, name }) => protocol === 'kafka' && name === wanted)!
 
 it('a broker that acknowledges another partition than was written to has delivered nothing', async () => {
   const liar = await openLiar(lieOfKafka('written-elsewhere'))
-  const context = { defaults: { addresses: 'any' }, runId: 'run', now: () => Date.now() } as unknown as ConnectorContext
   const sink = await openKafkaSink({ brokers: [`127.0.0.1:${liar.port}`], topic: 't' }, context)
   const delivery = { runId: 'run', topicId: 'id', partition: 0, from: 0n, to: 9n, revision: 1, resetAt: 0, note: '', deadLettered: [] }
   const outcome = await sink.write(delivery, rowsOf(sink.rows, valuesFrom(0, 9), 0), new AbortController().signal).catch(() => 'thrown')
@@ -27,12 +33,6 @@ it('a broker that acknowledges another partition than was written to has deliver
 
 it('a broker that asks for more iterations of SCRAM than any real one is refused before a thread is kept by them', async () => {
   const liar = await openLiar(lieOfKafka('scram-iterations-max'))
-  const context = {
-    defaults: { addresses: 'any' },
-    runId: 'run',
-    now: () => Date.now(),
-    secret: () => 'password',
-  } as unknown as ConnectorContext
   const sasl = { mechanism: 'SCRAM-SHA-256', username: 'u', password: { $secret: 'p' } } as const
   const opened = openKafkaSink({ brokers: [`127.0.0.1:${liar.port}`], topic: 't', sasl }, context)
   const causes = await opened.then(
@@ -50,7 +50,6 @@ it('a broker that leads nothing is asked again a few times a second, not in a lo
   )
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
-  const context = { defaults: { addresses: 'any' }, runId: 'run', now: () => Date.now() } as unknown as ConnectorContext
   const source = await openKafkaSource({ brokers: [`127.0.0.1:${port}`], topic: 't', start: 'earliest', framed: false }, context)
   const ending = new AbortController()
   setTimeout(() => ending.abort(), 2000)

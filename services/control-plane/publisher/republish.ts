@@ -8,7 +8,7 @@ import { isSameJson } from '../../../shared/model/exact-json.ts'
 import { parseJson } from '../../../shared/kafka/parse-json.ts'
 import { listAccountStates } from '../store/accounts.ts'
 import type { Transaction } from '../store/database.ts'
-import { isJobOver, listUnfinishedJobIds, lockJob } from '../store/jobs.ts'
+import { listUnfinishedJobIds, lockJob } from '../store/jobs.ts'
 import { enqueue, lockDefinitions, REVISIONS_KEPT } from '../store/outbox.ts'
 import { listPipelineIds, listRevisions, lockPipeline, type PipelineRow } from '../store/pipelines.ts'
 import { listEnvelopes } from '../store/secrets.ts'
@@ -88,7 +88,7 @@ export async function republish(trx: Transaction, onTopic: OnTopic): Promise<Rep
   }
   for (const id of await listUnfinishedJobIds(trx)) {
     const row = await lockJob(trx, id)
-    if (!row || isJobOver(row)) continue
+    if (!row) continue
     const key = definitionKeys.job(id)
     wanted.add(key)
     if (onTopic.has(key)) continue

@@ -29,8 +29,9 @@ export function boundAnswers(client: S3Client): void {
       async (args) => {
         const result = await next(args)
         const { response } = result
-        const isObject = commandName === 'GetObjectCommand' && isAnswer(response) && response.statusCode < 300
-        if (isAnswer(response) && response.body instanceof Readable && !isObject) response.body = bounded(response.body)
+        if (!isAnswer(response)) return result
+        const isObject = commandName === 'GetObjectCommand' && response.statusCode < 300
+        if (!isObject && response.body instanceof Readable) response.body = bounded(response.body)
         return result
       },
     // The innermost of the step: before the answer is read.
