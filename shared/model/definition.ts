@@ -105,6 +105,9 @@ export const SourceDefinition = z.discriminatedUnion('kind', [
 /** A validated source. */
 export type SourceDefinition = z.infer<typeof SourceDefinition>
 
+/** How values are written into a topic whose values are not JSON. */
+export const SinkCodec = z.object({ format: z.enum(['avro', 'protobuf']), schema: StoredSchema })
+
 /**
  * A sink that is a topic; `bytes_max` is its `max.message.bytes`, `codec` is for values that are not JSON. Where it is compacted, it takes
  * no record without a key.
@@ -116,7 +119,8 @@ export const TopicSink = z.object({
   bytes_max: z.number().int(),
   compression: z.enum(COMPRESSIONS).default('none'),
   is_compacted: z.boolean().default(false),
-  codec: z.object({ format: z.enum(['avro', 'protobuf']), schema: StoredSchema }).optional(),
+  codec: SinkCodec.optional(),
+  on_error: OnError.default(ON_ERROR_DEFAULT),
 })
 /** A validated sink topic. */
 export type TopicSink = z.infer<typeof TopicSink>

@@ -27,6 +27,8 @@ it('makes a dead letter of a record without a key, and writes the others', async
       return found.total === 1 && found
     })
     expect(letters.dead_letters[0]).toMatchObject({ offset: 1, error: { code: 'key_missing' } })
+    const explained = await client.call('GET', `/v1/pipelines/${pipeline}/explain?partition=0&offset=1`)
+    expect(explained.body).toMatchObject({ outcome: 'dead_letter', reason: expect.stringContaining('has no key') })
     expect((await readAll(client, made.body.id)).map(({ n }) => n)).toEqual([0, 2])
   } finally {
     await Promise.all([admin.disconnect(), producer.disconnect()])

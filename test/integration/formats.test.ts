@@ -168,6 +168,33 @@ describe.each(['avro', 'protobuf'])('a stream in %s', (format) => {
     expect(third.value).toMatchObject({ json: { id: 3, v: 'fits too' } })
   })
 
+  it('skips values that do not fit its schema, or ends on one, if the pipeline’s policy says so', async () => {
+    const [from, to] = [
+      await createStream(client, { id: 'integer', v: 'any' }),
+      await createStream(client, { id: 'integer', v: 'string' }, { format }),
+    ]
+    const skip = await connect(client, stream(from.id), [], stream(to.id), { on_error: { policy: 'skip' } })
+    const other = await createStream(client, { id: 'integer', v: 'string' }, { format })
+    const fail = await connect(client, stream(from.id), [], stream(other.id), { autostart: false })
+    await client.call('PATCH', `/v1/pipelines/${fail}`, { on_error: { policy: 'fail' } })
+    await client.call('POST', `/v1/pipelines/${fail}/start`)
+    await write(client, from.id, [
+      { id: 1, v: 5 },
+      { id: 2, v: 'fits' },
+    ])
+    const { status_reason } = await waitForStatus(client, fail, 'failed')
+    expect(status_reason).toMatch(new RegExp(`^the sink refused the record at offset \\d+ .*not_${format}`))
+    await waitForTotal(client, to.id, 1)
+    for (const id of [skip, fail]) expect((await lettersOf(client, id)).total).toBe(0)
+    type Preview = { records: { input: { value: { json: { id: number } } }; outcome: string; reason: string }[] }
+    const preview = await client.call<Preview>('POST', `/v1/pipelines/${skip}/preview`, { from: 'earliest' })
+    const shown = preview.body.records.map(({ input, outcome, reason }) => [input.value.json.id, outcome, reason])
+    expect(shown.toSorted(([a], [b]) => Number(a) - Number(b))).toEqual([
+      [1, 'skipped', expect.stringMatching(new RegExp(`^the sink refused the record \\(not_${format}\\): `))],
+      [2, 'delivered', expect.any(String)],
+    ])
+  })
+
   it('is refused when the format has no form for the type of a field', async () => {
     const answer = await client.call('POST', '/v1/streams', { name: unique('stream'), schema: { a: 'string', b: 'any' }, format })
     expect(answer.status).toBe(400)

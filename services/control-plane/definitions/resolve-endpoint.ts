@@ -117,7 +117,7 @@ export const letterBytesMaxOf = (stream: StreamRow): number =>
   Math.max(LIMITS.dead_letter_batch_bytes_max, bytesMaxOf(stream) + LIMITS.dead_letter_headers_bytes)
 
 /** The stream as a sink. */
-export const topicSinkOf = (stream: StreamRow, compression: TopicSink['compression']): TopicSink => ({
+export const topicSinkOf = (stream: StreamRow, { compression, on_error }: Pick<TopicSink, 'compression' | 'on_error'>): TopicSink => ({
   kind: 'topic',
   topic: stream.topic,
   schema_id: stream.schema_id ?? 0,
@@ -125,15 +125,19 @@ export const topicSinkOf = (stream: StreamRow, compression: TopicSink['compressi
   compression,
   is_compacted: stream.is_compacted,
   codec: stream.format === 'json' ? undefined : { format: stream.format, schema: schemaTextOf(stream) },
+  on_error,
 })
 
-/** A definition's sink. `rest` is only for one that is not a stream. */
+/** A definition's sink. Of `rest`, a stream takes the policy alone. */
 export function sinkDefinitionOf(
   sink: ResolvedEndpoint,
   streamConfig: unknown,
   rest: Pick<ExternalSink, 'fields' | 'origin' | 'on_error'>,
 ): SinkDefinition {
-  if (sink.kind === 'stream') return topicSinkOf(sink.stream, StreamConfig.parse(streamConfig).compression ?? 'none')
+  if (sink.kind === 'stream') {
+    const { compression = 'none' } = StreamConfig.parse(streamConfig)
+    return topicSinkOf(sink.stream, { compression, on_error: rest.on_error })
+  }
   const { kind, connector_id, config } = sink
   return { kind, connector_id, config, ...rest }
 }

@@ -46,7 +46,7 @@ export async function replay(
   if (backwards.length > 0 && (total === 0 || typeof body.to === 'object')) throw invalidRequest(backwards)
   const input = { job_id: newId('job'), kind: 'replay' as const, ranges, records_per_second_max: body.records_per_second ?? null }
   const own = pipeline.definition.sink
-  const other = sink && topicSinkOf(sink, own.kind === 'topic' ? own.compression : 'none')
+  const other = sink && topicSinkOf(sink, { compression: own.kind === 'topic' ? own.compression : 'none', on_error: own.on_error })
   const definition = jobDefinition(deps.names, pipeline, input, layout, other)
   const first = new Map([...from].filter(([partition]) => ranges[String(partition)]))
   const store = () => inTransaction(db, async (trx) => ({ job: await storeJob(trx, definition, total, onStored) }))

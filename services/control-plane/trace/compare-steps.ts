@@ -4,7 +4,7 @@ import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import { shownBytes } from '../shown/bytes.ts'
 import type { Traced, TracedStep } from '../workshop/jobs.ts'
 import { isSameRecord } from '../workshop/same-record.ts'
-import { describe, runTrace, type Chain, type SourceRecord, type TraceDeps } from './trace.ts'
+import { JSON_ENDS, describe, runTrace, type Chain, type SourceRecord, type TraceDeps } from './trace.ts'
 
 /** `left`: records that were not compared: too large to be kept whole, or behind the time that both versions had together. */
 export type Comparison = { compared: number; left: number; failed: number; differences: Difference[] }
@@ -27,8 +27,10 @@ export async function compareSteps(
 ): Promise<Comparison> {
   const result: Comparison = { compared: 0, left: 0, failed: 0, differences: [] }
   if (records.length === 0) return result
-  const running = { ...chain, steps: chain.steps.slice(0, index + 1) }
-  const trying = { ...chain, steps: [...chain.steps.slice(0, index), other] }
+  // What is compared goes to the next step, unless it is the last one's.
+  const sink = index === chain.steps.length - 1 ? chain.sink : JSON_ENDS.sink
+  const running = { ...chain, sink, steps: chain.steps.slice(0, index + 1) }
+  const trying = { ...chain, sink, steps: [...chain.steps.slice(0, index), other] }
   const old = await runTrace(deps, running, records)
   const next = await runTrace(deps, trying, records)
   const room = shownBytes()

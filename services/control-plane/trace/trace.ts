@@ -2,13 +2,13 @@
 import type { Trace } from '../../../shared/api/operate.ts'
 import { ServiceError } from '../service-error.ts'
 import type { KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
-import type { PipelineDefinition, SourceCodec } from '../../../shared/model/definition.ts'
+import type { PipelineDefinition, SourceCodec, TopicSink } from '../../../shared/model/definition.ts'
 import { frameIdOf, outputPrefixOf, type Framing } from '../../../shared/model/framing.ts'
 import { initDocumentOf, SMARTMODULE_LIMITS } from '../../../shared/smartmodule/abi.ts'
 import { openValueDecoder } from '../../../shared/registry/codecs.ts'
 import { isOfCanary } from '../../../shared/smartmodule/canary-share.ts'
 import { kernelBinary } from '../../../shared/smartmodule/host/kernel-binary.ts'
-import type { JobStep, Progress, Traced, TracedRecord, TracedStep } from '../workshop/jobs.ts'
+import type { JobStep, Progress, Traced, TracedRecord, TracedStep, TraceSink } from '../workshop/jobs.ts'
 import type { Deps } from '../deps.ts'
 import { binariesOf, type Binaries } from '../definitions/chain-binaries.ts'
 import { shownBytes, type ShownBytes } from '../shown/bytes.ts'
@@ -17,7 +17,7 @@ import { showHeader, showKey, showValue, type Decode } from '../shown/records.ts
 export type SourceRecord = { partition: number; offset: bigint; timestamp: bigint; record: KafkaRecord }
 export type Chain = Pick<PipelineDefinition, 'account_id' | 'pipeline_id' | 'steps'> & {
   source: { kind: PipelineDefinition['source']['kind']; codec?: SourceCodec | undefined }
-  sink: Framing
+  sink: Framing & Partial<Pick<TopicSink, 'bytes_max' | 'is_compacted' | 'on_error'>>
 }
 /** Where a chain is run without a pipeline: JSON in, JSON out. */
 export const JSON_ENDS = { source: { kind: 'topic' }, sink: { kind: 'topic', schema_id: 0 } } as const
@@ -47,6 +47,14 @@ function jobSteps(chain: Chain, indexOf: (sha256: string) => number): JobStep[] 
     ),
   }))
 }
+
+/** What the sink takes, as far as it is known without asking it. */
+const sinkOf = ({ sink }: Chain): TraceSink => ({
+  schemaId: frameIdOf(sink),
+  bytesMax: sink.bytes_max,
+  needsKeys: sink.is_compacted,
+  codec: sink.kind === 'topic' ? sink.codec : undefined,
+})
 
 /** The record with its value as the chain sees it: values of non-JSON streams are decoded to JSON. */
 function asJson(source: SourceRecord, decode: Decode | undefined): SourceRecord {
@@ -114,7 +122,7 @@ export async function runTrace(
       binaries,
       steps: jobSteps(chain, indexOf),
       addresses: connectorDefaults.addresses,
-      sinkSchemaId: frameIdOf(chain.sink),
+      sink: sinkOf(chain),
       records: records.map(({ partition, offset, timestamp, record: { key, value, headers } }) => ({
         partition,
         offset,
@@ -250,7 +258,7 @@ const NOT_REACHED = {
 }
 
 /** A record's trace as it is shown, as far as there is room. */
-export function describe(chain: Pick<Chain, 'steps'>, source: SourceRecord, traced: Traced, room: ShownBytes): Trace {
+export function describe(chain: Pick<Chain, 'steps' | 'sink'>, source: SourceRecord, traced: Traced, room: ShownBytes): Trace {
   const input = showRecord({ ...source.record, timestamp: source.timestamp }, room)
   const { shown: outputs, isCut: isOutputCut } = listed(traced.outputs.records, room)
   let isCut = isOutputCut || traced.outputs.isCut
@@ -263,9 +271,13 @@ export function describe(chain: Pick<Chain, 'steps'>, source: SourceRecord, trac
   })
   const last = steps.findLast(({ outcome }) => outcome !== 'not_reached')
   const failedAt = traced.steps.findIndex(({ error }) => error !== undefined)
-  const policy = chain.steps[Math.max(0, failedAt)]?.on_error.policy ?? 'dead_letter'
-  const outcome = failedAt < 0 ? (traced.outputs.count === 0 ? 'filtered' : 'delivered') : OUTCOMES[policy]
-  const reason = last?.reason ?? (failedAt < 0 ? 'without steps, records go to the sink unchanged' : traced.steps[0]!.error!.message)
+  const { refused, count } = traced.outputs
+  // Without steps, what fails is the sink's refusal too.
+  const { on_error } = chain.steps[failedAt] ?? chain.sink
+  const isThrough = failedAt < 0 && !refused
+  const outcome = isThrough ? (count === 0 ? 'filtered' : 'delivered') : OUTCOMES[on_error?.policy ?? 'dead_letter']
+  const unchanged = failedAt < 0 ? 'without steps, records go to the sink unchanged' : traced.steps[0]!.error!.message
+  const reason = refused ? refusal(refused.code, refused.message) : (last?.reason ?? unchanged)
   return {
     partition: source.partition,
     offset: Number(source.offset),
@@ -277,5 +289,8 @@ export function describe(chain: Pick<Chain, 'steps'>, source: SourceRecord, trac
     ...(isCut ? { truncated: true as const } : {}),
   }
 }
+
+/** How a trace says that the sink does not take the record. */
+export const refusal = (code: string, message: string): string => `the sink refused the record (${code}): ${message}`
 
 const OUTCOMES = { dead_letter: 'dead_letter', retry: 'dead_letter', skip: 'skipped', fail: 'failed' } as const

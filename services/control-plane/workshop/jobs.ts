@@ -8,6 +8,7 @@ import { AddressRules } from '../../../shared/connectors/address-guard.ts'
 import { z } from 'zod'
 import { REASON_CHARACTERS_MAX } from '../../../shared/model/text.ts'
 import { SMARTMODULE_KINDS } from '../../../shared/model/smartmodule-kind.ts'
+import { SinkCodec } from '../../../shared/model/definition.ts'
 import { unpacked } from './packed.ts'
 import type { InitDocument } from '../../../shared/smartmodule/abi.ts'
 
@@ -38,6 +39,9 @@ const Input = Record_.extend({ partition: z.number(), offset: z.bigint() })
 /** One source record. */
 export type TraceInput = z.infer<typeof Input>
 
+/** Why a record fails. */
+const RecordFault = z.object({ code: z.string(), message: z.string() })
+
 const TracedStep = z.object({
   in: z.array(Record_),
   out: z.array(Record_),
@@ -51,13 +55,16 @@ const TracedStep = z.object({
   nanoseconds: z.number().int(),
   /** Of the instance, after the record. */
   memoryBytes: z.number().int(),
-  error: z.object({ code: z.string(), message: z.string() }).optional(),
+  error: RecordFault.optional(),
 })
 /** What went into a step and came out of it; nothing came out when it failed with `error`. */
 export type TracedStep = z.infer<typeof TracedStep>
 
-const Outputs = z.object({ records: z.array(Record_), count: z.number().int(), isCut: z.boolean() })
-/** The trace of one source record, up to the last step reached; `outputs` are the records that the sink would get. */
+const Outputs = z.object({ records: z.array(Record_), count: z.number().int(), isCut: z.boolean(), refused: RecordFault.optional() })
+/**
+ * The trace of one source record, up to the last step reached; `outputs` are the records that the sink would get, `refused` says why their
+ * values do not fit its schema.
+ */
 export type Traced = { steps: TracedStep[]; outputs: z.infer<typeof Outputs> }
 
 /** A connector's endpoint, with the secrets that its config names and the operator's defaults. */
@@ -71,6 +78,17 @@ const Endpoint = z.object({
 })
 export type JobEndpoint = z.infer<typeof Endpoint>
 
+/** What a topic takes as a sink; of an external system, and of no sink at all, the schema's id is 0. */
+const Sink = z.object({
+  schemaId: z.number(),
+  bytesMax: z.number().optional(),
+  needsKeys: z.boolean().optional(),
+  codec: SinkCodec.optional(),
+})
+
+/** What the sink of a trace takes. */
+export type TraceSink = z.infer<typeof Sink>
+
 const Job = z.discriminatedUnion('task', [
   /** The job's only binary is the upload; `parameters`: the JSON Schema that comes with it. */
   z.object({ task: z.literal('inspect'), parameters: z.unknown().optional() }),
@@ -83,7 +101,7 @@ const Job = z.discriminatedUnion('task', [
     task: z.literal('trace'),
     kernel: Bytes,
     steps: z.array(Step),
-    sinkSchemaId: z.number(),
+    sink: Sink,
     records: z.array(Input),
     addresses: AddressRules,
   }),

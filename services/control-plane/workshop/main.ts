@@ -114,10 +114,10 @@ async function answerTo(job: Job, binaries: readonly Uint8Array[]): Promise<Answ
       return start(job, modulesOf(binaries))
     case 'trace': {
       const kernel = await WebAssembly.compile(new Uint8Array(job.kernel))
-      const { steps, sinkSchemaId, records, addresses } = job
+      const { steps, sink, records, addresses } = job
       const requests = await requestsOf(steps, addresses)
       try {
-        await traceRecords(kernel, { steps, moduleAt: modulesOf(binaries), sinkSchemaId, records, send: requests?.send }, (progress) => {
+        await traceRecords(kernel, { steps, moduleAt: modulesOf(binaries), sink, records, send: requests?.send }, (progress) => {
           send({ progress })
           return parent.flushed()
         })

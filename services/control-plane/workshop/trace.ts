@@ -2,6 +2,7 @@
  * Runs records through a chain step by step and captures each step's input and output, for explain and preview. Runs in a workshop, a
  * chain of one step at a time over one record at a time; nothing is written anywhere.
  */
+import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { decodeRecords, encodeRecords, type KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
 import type { OnError } from '../../../shared/model/definition.ts'
 import { COUNTER_COUNT } from '../../../shared/model/counters.ts'
@@ -18,7 +19,7 @@ import { isSameRecord } from './same-record.ts'
 const LARGEST = 64 << 20
 
 /** `moduleAt`: the module of a step's `binary`. `send`: sends the requests of plug-ins. */
-type TraceJob = Pick<Extract<Job, { task: 'trace' }>, 'steps' | 'sinkSchemaId' | 'records'> & {
+type TraceJob = Pick<Extract<Job, { task: 'trace' }>, 'steps' | 'sink' | 'records'> & {
   moduleAt: (index: number) => Promise<WebAssembly.Module>
   send: SendRequest | undefined
 }
@@ -26,28 +27,32 @@ type TraceJob = Pick<Extract<Job, { task: 'trace' }>, 'steps' | 'sinkSchemaId' |
 /** Traces each input record, in order, and reports as it goes. Throws SmartModuleTrap when a step does not start. */
 export async function traceRecords(
   kernelModule: WebAssembly.Module,
-  { steps, moduleAt, sinkSchemaId, records: inputs, send }: TraceJob,
+  { steps, moduleAt, sink, records: inputs, send }: TraceJob,
   onProgress: (progress: Progress) => Promise<void>,
 ): Promise<void> {
   const kernel = await openKernel(kernelModule)
   const watch = callWatchOver()
   const chains: Chain[] = []
   const logs = createLogs()
-  for (const step of steps) {
+  for (const [index, step] of steps.entries()) {
+    const needs_keys = sink.needsKeys && index === steps.length - 1
     const { binary, kind, extismFunction, document } = step
     const module = await moduleAt(binary)
     // Each chain has a single step, which is its step 0.
     chains.push(
       await openChain(
-        { steps: [{ module, kind, extismFunction, document: { ...document, step: 0 }, onError: ALWAYS_SAY }], send },
+        { steps: [{ module, kind, extismFunction, document: { ...document, step: 0 }, onError: ALWAYS_SAY }], needs_keys, send },
         kernel,
         watch,
         { log: (_step, _level, line) => logs.add(line), measure: (_step, kind, name, value) => logs.add(`${kind} ${name} ${value}`) },
       ),
     )
   }
-  if (steps.length === 0)
-    chains.push(await openChain({ steps: [], reframe_schema_id: sinkSchemaId, on_error: ALWAYS_SAY }, kernel, watch, NO_TELEMETRY))
+  if (steps.length === 0) {
+    const bare = { steps: [], reframe_schema_id: sink.schemaId, needs_keys: sink.needsKeys, on_error: ALWAYS_SAY }
+    chains.push(await openChain(bare, kernel, watch, NO_TELEMETRY))
+  }
+  const refusalOf = sink.codec && (await refusalsOf(sink.codec))
   const fitting = createRoom()
   for (const input of inputs) {
     let current: TracedRecord[] = [input]
@@ -58,7 +63,8 @@ export async function traceRecords(
       await onProgress({ entering: entering.records })
       logs.take()
       const from = process.hrtime.bigint()
-      const { out, error } = await runStep(kernel, chain, input, current)
+      const recordBytesMax = chain === chains.at(-1) ? (sink.bytesMax ?? LARGEST) : LARGEST
+      const { out, error } = await runStep(kernel, chain, input, current, recordBytesMax)
       const nanoseconds = Number(process.hrtime.bigint() - from)
       const leaving = fitting(out)
       await onProgress({
@@ -79,7 +85,8 @@ export async function traceRecords(
       if (hasFailed || current.length === 0) break
     }
     const outputs = hasFailed ? [] : current.map(plain)
-    await onProgress({ outputs: { ...fitting(outputs), count: outputs.length } })
+    const refused = refusalOf?.(outputs)
+    await onProgress({ outputs: { ...fitting(outputs), count: outputs.length, ...(refused ? { refused } : {}) } })
   }
   for (const chain of chains) chain.close()
 }
@@ -139,9 +146,30 @@ const bare = (value: Uint8Array | null) => (value && value.length >= 5 && value[
 /** A policy only decides what happens after a failure; a trace shows every failure. */
 const ALWAYS_SAY: OnError = { policy: 'dead_letter', retries_max: 0, backoff_ms: 0 }
 
+/** Finds the first value of a record's outputs that the sink's format can't hold; the whole record fails by it. */
+async function refusalsOf({ format, schema }: NonNullable<TraceJob['sink']['codec']>) {
+  // Only few sinks need it.
+  const { openCodec, textOfValue } = await import('../../../shared/registry/codecs.ts')
+  const codec = openCodec(format, schema)
+  return (outputs: readonly TracedRecord[]): StepRun['error'] => {
+    try {
+      for (const { value } of outputs) if (value) codec.fromJson(textOfValue(bare(value)!))
+    } catch (error) {
+      return { code: `not_${format}`, message: reasonOf(error) }
+    }
+    return undefined
+  }
+}
+
 type StepRun = { out: TracedRecord[]; error?: { code: string; message: string } }
 
-async function runStep(kernel: Kernel, chain: Chain, source: TraceInput, records: TracedRecord[]): Promise<StepRun> {
+async function runStep(
+  kernel: Kernel,
+  chain: Chain,
+  source: TraceInput,
+  records: TracedRecord[],
+  recordBytesMax: number,
+): Promise<StepRun> {
   const base = source.timestamp
   const section = encodeRecords(
     records.map(({ timestamp, key, value, headers }) => ({
@@ -184,7 +212,7 @@ async function runStep(kernel: Kernel, chain: Chain, source: TraceInput, records
         sinkPartition: 0,
         isDerived: true,
       },
-      { batchBytesMax: LARGEST, recordBytesMax: LARGEST, seal: take },
+      { batchBytesMax: LARGEST, recordBytesMax, seal: take },
       output,
     )
   } catch (error) {

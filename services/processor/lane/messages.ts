@@ -48,9 +48,10 @@ export type LaneChain = {
   compression: Compression
   /** The sink topic is compacted: it takes no record without a key. */
   sinkNeedsKeys?: boolean
-  /** For an external sink: the format of its rows, and the policy for records that it refuses. */
-  rows?: RowFormat
+  /** The policy for records that the sink can't take; dead letters by default. */
   sinkOnError?: OnError
+  /** For an external sink: the format of its rows. */
+  rows?: RowFormat
   /** For streams with non-JSON values (`definition.ts`). */
   sourceCodec?: SourceCodec
   sinkCodec?: TopicSink['codec']

@@ -52,6 +52,7 @@ export async function chainOf(definition: PipelineDefinition, task: number, defi
     deadLetterBytesMax: definition.dead_letter_bytes_max,
     compression: sink.kind === 'topic' ? sink.compression : 'none',
     sinkNeedsKeys: sink.kind === 'topic' && sink.is_compacted,
+    sinkOnError: sink.on_error,
     job: definition.job,
     sourceCodec: sourceCodecOf(definition),
     sinkCodec: sink.kind === 'topic' ? sink.codec : undefined,

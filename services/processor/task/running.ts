@@ -46,7 +46,7 @@ export async function openRevision(
     {
       ...chain,
       ...(isByKey ? { partitions: sinkPartitions } : {}),
-      ...(sink ? { rows: sink.rows, ...(definition.sink.kind === 'connector' ? { sinkOnError: definition.sink.on_error } : {}) } : {}),
+      ...(sink ? { rows: sink.rows } : {}),
     },
     signal,
   )

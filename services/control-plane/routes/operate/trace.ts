@@ -8,7 +8,7 @@ import { listLedger, listObserved } from '../../store/observed.ts'
 import { findRevision, listRevisions, type PipelineRow, type RevisionRow } from '../../store/pipelines.ts'
 import { chooseRecords, partitionsAsked } from '../../trace/choose-records.ts'
 import { endedAfter, traceAsHandled } from '../../trace/as-handled.ts'
-import { canaryStepOf, notRun, traceThrough, type SourceRecord } from '../../trace/trace.ts'
+import { canaryStepOf, notRun, refusal, traceThrough, type SourceRecord } from '../../trace/trace.ts'
 import type { Deps } from '../../deps.ts'
 import { handledBy } from '../../reconciler/roll-back-canary.ts'
 import { getPipeline } from '../own-pipeline.ts'
@@ -51,7 +51,7 @@ export const explainRecordOperation = operation(explainRecordContract, async (de
     isHandled: handled,
     mayBeOff: await isCanaryOff(deps, pipeline, revision, record),
   })
-  // The chain delivered the record, but the sink refused it.
+  // What an external system refuses is known from its dead letters alone.
   const refused = deadLetters.find(({ step }) => step > revision.definition.steps.length && trace.outcome === 'delivered')
   return {
     status: 200,
@@ -61,9 +61,7 @@ export const explainRecordOperation = operation(explainRecordContract, async (de
       handled,
       ...trace,
       ...(uncertain === undefined ? {} : { uncertain }),
-      ...(refused
-        ? { outcome: 'dead_letter' as const, reason: `the sink refused the record (${refused.error_code}): ${refused.error_message}` }
-        : {}),
+      ...(refused ? { outcome: 'dead_letter' as const, reason: refusal(refused.error_code, refused.error_message) } : {}),
       dead_letter_ids: deadLetters.map(deadLetterId),
       redriven: deadLetters.length > 0 && deadLetters.every(({ status }) => status === 'redriven'),
     },

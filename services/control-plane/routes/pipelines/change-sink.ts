@@ -61,7 +61,7 @@ export async function sinkOf(
   const details: Detail[] = []
   const resolveSource = () => resolveEndpoint(trx, account_id, 'source', request.source, details)
   if (!asked.sink) {
-    if (own.kind === 'topic') return own
+    if (own.kind === 'topic') return { ...own, on_error: request.on_error }
     const source = asked.processors ? await resolveSource() : undefined
     return { ...own, on_error: request.on_error, fields: source ? fields : own.fields }
   }
