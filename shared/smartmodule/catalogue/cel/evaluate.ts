@@ -38,8 +38,7 @@ let record: Record | null = null
 let whole: Value | null = null
 let headers: Value | null = null
 
-/** Starts with another record. */
-/** Forgets the record before, whose values may be collected now. */
+/** Starts with another record, and forgets the one before, whose values may be collected now. */
 export function look(at: Record): void {
   record = at
   for (let i = 0; i < LOCALS_MAX + 2 && locals[i] != NULL; i++) locals[i] = NULL

@@ -32,15 +32,19 @@ function stringFrom(start: usize, end: usize): Value {
   return pieceOf(K.String, plain, unescape(start + 1, end - 1, p) - p)
 }
 
+/** So many digits always fit. */
+const DIGITS_SAFE: usize = 18
+
 /** A whole number is an int where it fits; every other number is a double. */
 function numberFrom(start: usize, end: usize): Value {
   const isNegative = load<u8>(start) == 45
   let p = isNegative ? start + 1 : start
   let n: u64 = 0
+  const mayOverflow = end - p > DIGITS_SAFE
   for (; p < end; p++) {
     const digit = ((load<u8>(p) as u32) - 48) as u32
     if (digit > 9) return ofDouble(numberOf(start, end))
-    if (n > (<u64>0x8000000000000000 - digit) / 10) return ofDouble(numberOf(start, end))
+    if (mayOverflow && n > (<u64>0x8000000000000000 - digit) / 10) return ofDouble(numberOf(start, end))
     n = n * 10 + digit
   }
   if (isNegative) return n > 0x8000000000000000 ? ofDouble(numberOf(start, end)) : ofInt(0 - (n as i64))

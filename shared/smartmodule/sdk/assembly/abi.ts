@@ -55,6 +55,15 @@ let keptTo: usize = 0
 /** The same of what the step before has written about their members. */
 let keptMembersFrom: usize = 0
 let keptMembersTo: usize = 0
+/** Whether the output's prefix is as long as the input's, so that it can take its place. */
+let isSameFrame: bool = false
+/** The current record as it came: the whole, its value without the prefix, and what the step before wrote about it, if anything. */
+let cameFrom: usize = 0
+let cameTo: usize = 0
+let valueFrom: usize = 0
+let valueTo: usize = 0
+let notedFrom: usize = 0
+let notedTo: usize = 0
 /** Set while a record is being handled, for `emit`. */
 let emitDelta: i32 = 0
 let emitTime: i64 = 0
@@ -160,6 +169,24 @@ export function fits(length: usize): bool { return outputLength() + length <= ou
 @inline
 function outputLength(): usize { return out.length + (keptTo - keptFrom) }
 
+/** Takes back what was added since the output was `length` bytes and its members `lengthOfMembers`. */
+function takeBack(length: usize, lengthOfMembers: usize): void {
+  if (out.length > length) out.at = out.start + length
+  keptTo = keptFrom + (length - out.length)
+  if (membersOut.length > lengthOfMembers) membersOut.at = membersOut.start + lengthOfMembers
+  keptMembersTo = keptMembersFrom + (lengthOfMembers - membersOut.length)
+}
+
+/** Adds the current record as it came, under the output's prefix, whatever the author has set in its bytes. */
+function passOn(): void {
+  if (!fits(cameTo - cameFrom)) return failTooLarge()
+  if (inputPrefix > 0) memory.copy(valueFrom - inputPrefix, prefixPtr, inputPrefix)
+  keep(cameFrom, cameTo)
+  if (!writesMembers) return
+  if (notedTo > notedFrom) keepMembers(notedFrom, notedTo)
+  else noteMembers(valueFrom, valueTo)
+}
+
 /** Adds the record [from, to) of the input to the output, unchanged. */
 // @ts-ignore: decorator
 @inline
@@ -205,6 +232,8 @@ export function failTooLarge(): void { record.fail(TOO_LARGE) }
 
 /** Adds an output record with the current record's key and headers and the value [start, end); fails the record where that is too much. */
 export function emit(start: usize, end: usize): void {
+  const isValue = start == valueFrom && end == valueTo
+  if (isValue && isSameFrame && !record.isRekeyed && !record.isRetimed && !record.hasNewHeaders) return passOn()
   const prefix = prefixLength
   const valueLength = prefix + ((end - start) as i32)
   const keyLength = record.keyLength
@@ -269,7 +298,7 @@ export function process(ptr: usize, length: i32, count: i32, partition: i32, bas
   record.partition = partition
   emitBase = baseTimestamp
   let p = ptr
-  const isSameFrame = prefixLength == inputPrefix
+  isSameFrame = prefixLength == inputPrefix
   for (let i = 0; i < count; i++) {
     // Between records only globals hold references: the only safe moment to collect an author's garbage.
     if (seenBytes > collectAt || memory.size() != pages) collect()
@@ -302,13 +331,16 @@ export function process(ptr: usize, length: i32, count: i32, partition: i32, bas
     p = next
     let members = UNKNOWN_MEMBERS
     let membersAt: usize = 0
-    const notedFrom = noted
+    notedFrom = noted
     if (noted + 2 <= notedEnd) {
       members = load<u16>(noted)
       membersAt = noted + 2
       noted = members == UNKNOWN_MEMBERS ? membersAt : membersAt + (members as usize) * NOTED_MEMBER_BYTES
       if (noted > notedEnd) members = UNKNOWN_MEMBERS
     }
+    notedTo = members == UNKNOWN_MEMBERS ? notedFrom : noted
+    cameFrom = from
+    cameTo = next
     if (valueLength < 0) {
       // A tombstone passes unchanged: dropping it would leave the deleted key alive in a compacted topic.
       keep(from, next)
@@ -322,8 +354,8 @@ export function process(ptr: usize, length: i32, count: i32, partition: i32, bas
     record.failure = null
     record.timestamp = logAppendTime ? baseTimestamp : baseTimestamp + emitTime
     record.offset = baseOffset + emitDelta
-    record.start = value + inputPrefix
-    record.end = value + valueLength
+    record.start = valueFrom = value + inputPrefix
+    record.end = valueTo = value + valueLength
     // A length, not an address: growing may move the writer's memory.
     const before = outputLength()
     const beforeCount = outCount
@@ -333,23 +365,12 @@ export function process(ptr: usize, length: i32, count: i32, partition: i32, bas
     else if (!json || (members != UNKNOWN_MEMBERS && record.know(membersAt, members)) || record.parse()) outcome = author(record)
     if (record.failure === null) {
       if (outcome == Outcome.Changed) emit(record.start, record.end)
-      else if (outcome == Outcome.Keep) {
-        if (isSameFrame && !record.isRekeyed && !record.isRetimed && !record.hasNewHeaders) {
-          if (inputPrefix > 0) memory.copy(value, prefixPtr, inputPrefix)
-          keep(from, next)
-          // Of the bytes that came, whatever the author has set: they are what is passed on.
-          if (writesMembers) {
-            if (members != UNKNOWN_MEMBERS) keepMembers(notedFrom, noted)
-            else noteMembers(value + inputPrefix, value + valueLength)
-          }
-        } else emit(value + inputPrefix, value + valueLength)
-      }
+      else if (outcome == Outcome.Keep) emit(valueFrom, valueTo)
     }
     // Also by `emit` just now.
     if (record.failure !== null) {
-      if (out.length > before) out.at = out.start + before
+      takeBack(before, beforeMembers)
       outCount = beforeCount
-      if (membersOut.length > beforeMembers) membersOut.at = membersOut.start + beforeMembers
       failRecord(i)
     }
   }
