@@ -276,8 +276,8 @@ export function describe(chain: Pick<Chain, 'steps' | 'sink'>, source: SourceRec
   const { on_error } = chain.steps[failedAt] ?? chain.sink
   const isThrough = failedAt < 0 && !refused
   const outcome = isThrough ? (count === 0 ? 'filtered' : 'delivered') : OUTCOMES[on_error?.policy ?? 'dead_letter']
-  const unchanged = failedAt < 0 ? 'without steps, records go to the sink unchanged' : traced.steps[0]!.error!.message
-  const reason = refused ? refusal(refused.code, refused.message) : (last?.reason ?? unchanged)
+  const withoutSteps = traced.steps[0]?.error?.message ?? 'without steps, records go to the sink unchanged'
+  const reason = refused ? refusal(refused.code, refused.message) : (last?.reason ?? withoutSteps)
   return {
     partition: source.partition,
     offset: Number(source.offset),
