@@ -1,6 +1,5 @@
 /** An account's HTTP client for the attack: it returns every status, and gives up where no answer comes. */
-import type { Account, Launched } from '../../deploy/local/launcher.ts'
-import type { AccountType } from '../../shared/model/limits.ts'
+import type { Account } from '../../deploy/local/launcher.ts'
 
 /** `status` 0: no answer within the deadline. */
 export type Reply<T = Record<string, unknown>> = { status: number; body: T; tookMs: number }
@@ -8,13 +7,12 @@ export type Caller = <T = Record<string, unknown>>(method: string, path: string,
 
 const DEADLINE_MS = 30_000
 
-export async function openAccount(launched: Launched, name: string, type: AccountType): Promise<Caller> {
-  const { api_key, api_secret }: Account = await launched.createAccount(name, type)
+export async function openAccount(apiUrl: string, { api_key, api_secret }: Account): Promise<Caller> {
   let token = ''
   async function send<T>(method: string, path: string, body: unknown, deadlineMs: number): Promise<Reply<T>> {
     const from = performance.now()
     try {
-      const answer = await fetch(`${launched.apiUrl}/v1${path}`, {
+      const answer = await fetch(`${apiUrl}/v1${path}`, {
         method,
         headers: { Authorization: `Bearer ${token}`, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) },
         body: body === undefined ? undefined : JSON.stringify(body),

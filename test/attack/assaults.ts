@@ -8,12 +8,12 @@ import { endpointOf, type Told } from './servers/index.ts'
 /** How an attack went: `wrong` says what the service should have done instead. */
 export type Outcome = { name: string; did: string; tookMs: number; wrong?: string }
 
-export type Ground = { input: string; output: string; close(): Promise<void> }
+export type Ground = { input: string; output: string }
 
 const RECORDS_EVERY_MS = 500
 const ANSWER_MS_MAX = 25_000
 
-/** The attacker's streams, with some records all the time. */
+/** The attacker's streams, with some records all the time, until its process ends. */
 export async function prepareGround(call: Caller, kafka: Kafka): Promise<Ground> {
   const stream = async (name: string) => {
     const { id } = good(
@@ -26,18 +26,11 @@ export async function prepareGround(call: Caller, kafka: Kafka): Promise<Ground>
   const producer = kafka.producer()
   await producer.connect()
   let n = 0
-  const timer = setInterval(() => {
+  setInterval(() => {
     const messages = Array.from({ length: 20 }, () => ({ value: frame(input.schema_id, JSON.stringify({ n: n++ })) }))
     producer.send({ topic: input.topic, messages }).catch(() => {})
   }, RECORDS_EVERY_MS)
-  return {
-    input: input.id,
-    output: output.id,
-    async close() {
-      clearInterval(timer)
-      await producer.disconnect()
-    },
-  }
+  return { input: input.id, output: output.id }
 }
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))

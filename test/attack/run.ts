@@ -9,10 +9,9 @@ import { constants, setPriority } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { launch } from '../../deploy/local/launcher.ts'
-import { createKafka } from '../../shared/kafka/admin/admin.ts'
 import { createRandom } from '../chaos/random.ts'
 import { openAccount } from './account.ts'
-import { deploy, prepareGround, tellLie } from './assaults.ts'
+import { startAttacker } from './attacker.ts'
 import { HOSTILE } from './modules/hostile-modules.ts'
 import { LIES } from './servers/index.ts'
 import { startVictim } from './victim.ts'
@@ -35,7 +34,7 @@ const startedAt = Date.now()
 const say = (line: string) => process.stdout.write(`${((Date.now() - startedAt) / 1000).toFixed(0).padStart(5)} s  ${line}\n`)
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-const modules = some(HOSTILE, process.env.MODULES)
+const modules = some([...HOSTILE.keys()], process.env.MODULES)
 const lies = some([...LIES.keys()], process.env.SERVERS)
 say(`attack by ${modules.length} modules and ${lies.length} servers, SEED=${seed}`)
 const launched = await launch({ processors: 2, way: 'processes', prefix: `attack${process.pid}`, env: { LOG_LEVEL: 'info' }, say })
@@ -51,7 +50,10 @@ const close = async () => {
 }
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void close().then(() => process.exit(1)))
 
-/** The lying servers stand for machines of their own, whose work would not take the service's cores (sched(7): nice values, autogroups). */
+/**
+ * The lying servers and the attacker's client stand for machines of their own, whose work would not take the service's cores
+ * (sched(7): nice values and autogroups).
+ */
 function standAside(pid: number): void {
   setPriority(pid, constants.priority.PRIORITY_LOW)
   const autogroup = `/proc/${pid}/autogroup`
@@ -67,10 +69,12 @@ async function byLie(): Promise<Map<number, number>> {
 let isGreen = false
 try {
   const ports = await byLie()
-  const kafka = createKafka(launched.stack.kafkaBrokers, 'attack')
-  const [attacker, other] = [await openAccount(launched, 'Attacker', 'enterprise'), await openAccount(launched, 'Victim', 'enterprise')]
-  const ground = await prepareGround(attacker, kafka)
-  const victim = await startVictim(other, launched.stack.kafkaBrokers)
+  const { apiUrl, stack } = launched
+  const account = await launched.createAccount('Attacker', 'enterprise')
+  const attacker = await startAttacker({ apiUrl, brokers: stack.kafkaBrokers, account, holdMs: HOLD_MS })
+  standAside(attacker.pid)
+  const other = await openAccount(apiUrl, await launched.createAccount('Victim', 'enterprise'))
+  const victim = await startVictim(other, stack.kafkaBrokers)
   await sleep(10_000)
   const watch = watchService(launched, (name, ms) => say(`the event loop of ${name} stood still for ${ms} ms`))
   const measure = async () => ({
@@ -84,16 +88,15 @@ try {
   const [rss, rssByProcess] = [watch.rssMib(), watch.rssByProcess()]
   say(`quiet: ${said(quiet)}, ${rss} MiB`)
 
-  const byModules = await inWaves(modules, (each) => deploy(attacker, ground, each, HOLD_MS), measure, say)
+  const byModules = await inWaves(modules, (index) => attacker.attack({ kind: 'module', index }), measure, say)
   say(`modules: ${said(byModules.during)}; pauses: ${said(byModules.between)}`)
-  const lie = (number: number) => tellLie(attacker, ground, LIES[number]!, ports.get(number)!, number, HOLD_MS)
-  const byServers = await inWaves(lies, lie, measure, say)
+  const byServers = await inWaves(lies, (index) => attacker.attack({ kind: 'lie', index, port: ports.get(index)! }), measure, say)
   say(`servers: ${said(byServers.during)}; pauses: ${said(byServers.between)}`)
   liars.stdin.end()
   const connections = await byLie()
   const untold = lies.filter((number) => !connections.get(number)).map((number) => `${LIES[number]!.protocol}/${LIES[number]!.name}`)
 
-  await ground.close()
+  attacker.close()
   await sleep(AFTER_MS)
   const rssAfter = watch.rssMib()
   const delivered = await victim.finish()

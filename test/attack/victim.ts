@@ -42,7 +42,7 @@ export async function startVictim(call: Caller, brokers: string[]): Promise<Vict
     'POST /pipelines',
   )
   const place: VictimPlace = { brokers, from: { topic: from.topic, schemaId: from.schema_id }, to: { topic: to.topic } }
-  // A thread of its own: the attacker makes modules of 10 MB on this one, and what it keeps the thread for would count as latency.
+  // A thread of its own: whatever else keeps this one would count as latency.
   const worker = new Worker(new URL('./victim-worker.ts', import.meta.url), { workerData: place, name: 'victim' })
   await once(worker, 'message')
   async function ask<Asked extends keyof VictimAnswers>(what: Asked): Promise<VictimAnswers[Asked]> {
