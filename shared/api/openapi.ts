@@ -166,13 +166,27 @@ const RATE_HEADERS = {
 /** Errors that can occur before the request is counted, so without rate-limit headers. */
 const UNCOUNTED: ReadonlySet<number> = new Set([401, 403, 431, 500, 503])
 
-/** Server-sent events by name: OpenAPI 3.1 can't describe them, so each event's data is named in the description and among the schemas. */
-function eventsOf(events: Record<string, z.ZodType>, components: Components): Json {
-  const named = Object.entries(events).map(([name, schema]) => {
-    const reference = schemaOf(schema, 'output', components).$ref
-    return `\`${name}\`: ${typeof reference === 'string' ? reference.split('/').at(-1) : 'see the docs'}`
-  })
-  return { type: 'string', description: `Server-sent events, with JSON as their data. ${named.join(', ')}` }
+/**
+ * One server-sent event. OpenAPI 3.1 can't describe the items of a stream (3.2 can): tools that read event streams take the schema for that
+ * of each event.
+ */
+function eventOf(events: Record<string, z.ZodType>, components: Components): Json {
+  const each = Object.entries(events).map(([name, schema]) => ({ name, data: schemaOf(schema, 'output', components) }))
+  const named = each.map(({ name, data: { $ref } }) => `\`${name}\`: ${typeof $ref === 'string' ? $ref.split('/').at(-1) : 'see the docs'}`)
+  return {
+    type: 'object',
+    description: `One of the server-sent events, with JSON as its data. ${named.join(', ')}`,
+    required: ['event', 'data'],
+    properties: {
+      event: { type: 'string', enum: each.map(({ name }) => name) },
+      id: { type: 'string' },
+      data: {
+        type: 'string',
+        contentMediaType: 'application/json',
+        contentSchema: each.length === 1 ? each[0]!.data : { anyOf: each.map(({ data }) => data) },
+      },
+    },
+  }
 }
 
 function bodySchema({ id, responses }: Contract, status: string, schema: z.ZodType, components: Components): Json {
@@ -196,7 +210,7 @@ function operationOf(contract: Contract, components: Components): Json {
         ? {
             content: {
               ...(schema ? { 'application/json': { schema: bodySchema(contract, status, schema, components) } } : {}),
-              ...(events ? { 'text/event-stream': { schema: eventsOf(events, components) } } : {}),
+              ...(events ? { 'text/event-stream': { schema: eventOf(events, components) } } : {}),
             },
           }
         : {}),
@@ -257,7 +271,7 @@ const HEADERS: Record<string, Json> = {
   RequestId: text('Identifies the request in the service’s logs'),
   RateLimit: text('`r`: requests left; `t`: seconds until the limit resets'),
   RateLimitPolicy: text('`q`: requests allowed; `w`: the window in seconds'),
-  XRateLimitLimit: count('Requests allowed per minute'),
+  XRateLimitLimit: count('Requests allowed per minute; of ingest, within ten seconds'),
   XRateLimitRemaining: count('Requests left in the current minute'),
   XRateLimitReset: count('Seconds until the limit resets'),
   IdempotencyReplayed: text('`true`: this is the stored response to an earlier request with the same key'),
