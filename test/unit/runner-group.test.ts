@@ -41,30 +41,30 @@ function setUp() {
   group.use(runner)
   const assign = (attempt: number, tasks = [0, 1]) =>
     group.tell(new Map([['pl_a', { definition: definitionOf('pl_a', { attempt, tasks: 2 }), tasks: tasks.map(chainTask) }]]))
-  const turn = () => sent.flatMap((value) => (value.type === 'assign' ? [value.turn] : [])).at(-1)!
+  const assignment = () => sent.flatMap((value) => (value.type === 'assign' ? [value.assignment] : [])).at(-1)!
   const say = (value: Partial<Extract<FromRunner, { type: 'report' }>>) => group.onValue({ type: 'report', tasks: [], ended: [], ...value })
-  return { group, sent, ended, assign, release: () => group.tell(new Map()), turn, say }
+  return { group, sent, ended, assign, release: () => group.tell(new Map()), assignment, say }
 }
 
 describe('a task that is assigned again while the report of its end is on the way', () => {
   it('is still held, and its reports count', () => {
-    const { group, ended, assign, release, turn, say } = setUp()
+    const { group, ended, assign, release, assignment, say } = setUp()
     assign(1)
-    const first = turn()
+    const first = assignment()
     say({ tasks: [report(0), report(1)] })
     release()
     assign(2)
     say({
       ended: [
-        { turn: first, last: report(0) },
-        { turn: first, last: report(1) },
+        { assignment: first, last: report(0) },
+        { assignment: first, last: report(1) },
       ],
     })
     expect([group.has('pl_a/0'), group.has('pl_a/1')]).toEqual([true, true])
     expect(ended).toEqual([])
     say({ tasks: [report(0, { attempt: 2 })] })
     expect(group.reports().find(({ task }) => task === 0)).toMatchObject({ attempt: 2, processor_id: 'processor-1' })
-    say({ ended: [{ turn: turn(), last: report(0) }] })
+    say({ ended: [{ assignment: assignment(), last: report(0) }] })
     expect(group.has('pl_a/0')).toBe(false)
   })
 })
@@ -84,12 +84,12 @@ describe('a runner', () => {
   })
 
   it('keeps the end of one of its tasks apart from the others', () => {
-    const { group, ended, assign, turn, say } = setUp()
+    const { group, ended, assign, assignment, say } = setUp()
     assign(1)
-    const first = turn()
+    const first = assignment()
     assign(1, [0])
-    expect(turn()).toBeGreaterThan(first)
-    say({ ended: [{ turn: first, last: report(1) }] })
+    expect(assignment()).toBeGreaterThan(first)
+    say({ ended: [{ assignment: first, last: report(1) }] })
     expect(ended).toMatchObject([{ task: 1 }])
     expect([group.has('pl_a/0'), group.has('pl_a/1')]).toEqual([true, false])
   })

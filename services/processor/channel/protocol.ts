@@ -50,11 +50,11 @@ export const ToRunner = z.discriminatedUnion('type', [
    */
   z.object({ type: z.literal('accounts'), secrets: z.record(z.string(), Secret), defaults: z.record(z.string(), OperatorDefaults) }),
   /**
-   * These tasks of the run are to run here, with this definition; replaces what was said of the run before. `turn` grows with each
-   * assignment: the end of a task is reported with the last turn it was wanted in, so that an end that crosses a new assignment is not
+   * These tasks of the run are to run here, with this definition; replaces what was said of the run before. `assignment` counts these
+   * messages: the end of a task is reported with the last one that it was wanted in, so that an end that crosses a new assignment is not
    * taken for the end of that one.
    */
-  z.object({ type: z.literal('assign'), turn: z.number().int(), definition: PipelineDefinition, tasks: z.array(TaskId) }),
+  z.object({ type: z.literal('assign'), assignment: z.number().int(), definition: PipelineDefinition, tasks: z.array(TaskId) }),
   /** No task of the run is to run here any more. */
   z.object({ type: z.literal('release'), run_id: z.string() }),
   /** Answers `need`: base64 of a binary, or the JSON of a definition; null where there is none. */
@@ -69,11 +69,11 @@ export const FromRunner = z.discriminatedUnion('type', [
   z.object({ type: z.literal('ready') }),
   /** Its lanes at work, and those among them whose slow SmartModules come after everything else. */
   z.object({ type: z.literal('beat'), lanes: z.number().int(), stepped_back: z.number().int() }),
-  /** `tasks`: reports that changed. `ended`: the last reports of tasks that are gone, each with the turn that it was wanted in. */
+  /** `tasks`: reports that changed. `ended`: the last reports of tasks that are gone, each with the assignment that it was wanted in. */
   z.object({
     type: z.literal('report'),
     tasks: z.array(ObservedTask),
-    ended: z.array(z.object({ turn: z.number().int(), last: ObservedTask })),
+    ended: z.array(z.object({ assignment: z.number().int(), last: ObservedTask })),
   }),
   /** What the run's SmartModules and its tasks have logged. */
   z.object({ type: z.literal('logs'), run_id: z.string(), lines: z.array(LogLine).max(1000) }),

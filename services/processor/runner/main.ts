@@ -134,7 +134,7 @@ async function start(settings: Settings): Promise<void> {
     now,
     log: (level, message, fields) => log[level](fields, message),
     onChange: () => reports?.notify(),
-    onEnded: (turn, last) => reports?.ended(turn, last),
+    onEnded: (assignment, last) => reports?.ended(assignment, last),
   })
   slots = opened
   reports = openReports((value) => parent.send(value), opened.observed)

@@ -5,8 +5,8 @@ import type { FromRunner } from '../channel/protocol.ts'
 export type Reports = {
   /** Something changed: report soon. */
   notify(): void
-  /** A task is gone: the last turn that it was wanted in, and its last report. */
-  ended(turn: number, last: ObservedTask): void
+  /** A task is gone: the last assignment that it was wanted in, and its last report. */
+  ended(assignment: number, last: ObservedTask): void
   close(): void
 }
 
@@ -19,7 +19,7 @@ export function openReports(send: (value: FromRunner) => void, observed: () => O
   /** By task, the last report without its time. */
   const sent = new Map<string, string>()
   let soon: NodeJS.Timeout | undefined
-  let ended: { turn: number; last: ObservedTask }[] = []
+  let ended: { assignment: number; last: ObservedTask }[] = []
 
   function report(): void {
     clearTimeout(soon)
@@ -54,8 +54,8 @@ export function openReports(send: (value: FromRunner) => void, observed: () => O
     notify() {
       soon ??= setTimeout(report, SOON_MS)
     },
-    ended(turn, last) {
-      ended.push({ turn, last })
+    ended(assignment, last) {
+      ended.push({ assignment, last })
       soon ??= setTimeout(report, SOON_MS)
     },
     close() {

@@ -11,7 +11,7 @@ export type Slot = {
   definition: PipelineDefinition
   id: TaskId
   /** The last assignment that it was wanted in. */
-  turn: number
+  assignment: number
   task: Task | undefined
   /** Why no task runs; null when nothing failed. */
   failure: string | null
@@ -30,12 +30,12 @@ export type Slot = {
   recordsBefore: { at: number; done: number; rate: number }
 }
 
-export function newSlot(key: string, definition: PipelineDefinition, id: TaskId, turn: number, nowMs: number): Slot {
+export function newSlot(key: string, definition: PipelineDefinition, id: TaskId, assignment: number, nowMs: number): Slot {
   return {
     key,
     definition,
     id,
-    turn,
+    assignment,
     task: undefined,
     failure: null,
     end: undefined,

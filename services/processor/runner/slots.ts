@@ -10,11 +10,11 @@ import { createTaskLife, type TaskLifeOptions } from './task-life.ts'
 
 export type SlotsOptions = TaskLifeOptions & {
   /** A task that is no longer wanted has ended; this is its last report. */
-  onEnded(turn: number, last: ObservedTask): void
+  onEnded(assignment: number, last: ObservedTask): void
 }
 
 /** What the supervisor has assigned of a run (`channel/protocol.ts`). */
-export type Wanted = { turn: number; definition: PipelineDefinition; tasks: readonly TaskId[] }
+export type Wanted = { assignment: number; definition: PipelineDefinition; tasks: readonly TaskId[] }
 
 export type Slots = {
   /** These tasks of the run are wanted, with this definition; none for a run that is no longer wanted. */
@@ -47,7 +47,7 @@ export function openSlots(options: SlotsOptions): Slots {
     options.telemetry.forget(runIdOf(slot.definition), slot.id)
     if (!wantedOf(slot))
       options.onEnded(
-        slot.turn,
+        slot.assignment,
         observe({ ...slot, failure: null }, () => [], processorId, now()),
       )
     options.onChange()
@@ -74,15 +74,15 @@ export function openSlots(options: SlotsOptions): Slots {
       if (!next || next.attempt !== slot.definition.attempt) void end(slot).then(reconcile)
       else follow(slot, next)
     }
-    for (const [runId, { definition, tasks, turn }] of wanted) {
+    for (const [runId, { definition, tasks, assignment }] of wanted) {
       for (const id of tasks) {
         const key = observedKey(runId, id)
         const known = slots.get(key)
         if (known) {
-          known.turn = turn
+          known.assignment = assignment
           continue
         }
-        const slot = newSlot(key, definition, id, turn, now())
+        const slot = newSlot(key, definition, id, assignment, now())
         slots.set(key, slot)
         void life.start(slot)
       }

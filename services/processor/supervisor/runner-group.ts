@@ -73,6 +73,9 @@ function createAccounts({ definitions, connectorDefaults }: Pick<RunnerGroupOpti
   }
 }
 
+/** A task as it was last assigned, and its last report; `declinedIn` is the attempt of its decline. */
+type AssignedTask = { assignment: number; definition: PipelineDefinition; last: ObservedTask | undefined; declinedIn?: number }
+
 /** The report as the supervisor passes it on: what a runner says of whose it is does not count. */
 const identified = (report: ObservedTask, definition: PipelineDefinition, processor_id: string): ObservedTask => ({
   ...report,
@@ -88,11 +91,8 @@ export function createRunnerGroup(options: RunnerGroupOptions) {
   const assigned = new Map<string, { definition: PipelineDefinition; fingerprint: string }>()
   const leaving = createLeaving()
   /** By task key, each task that the runner may have, with its last report. */
-  const tasks = new Map<
-    string,
-    { turn: number; definition: PipelineDefinition; last: ObservedTask | undefined; /** The attempt of its decline. */ declinedIn?: number }
-  >()
-  let turn = 0
+  const tasks = new Map<string, AssignedTask>()
+  let assignment = 0
   const accounts = createAccounts(options)
 
   function onReport({ tasks: reported, ended }: Extract<FromRunner, { type: 'report' }>): void {
@@ -100,11 +100,11 @@ export function createRunnerGroup(options: RunnerGroupOptions) {
       const known = tasks.get(keyOfReport(task))
       if (known) known.last = identified(task, known.definition, processorId)
     }
-    for (const { turn: endedIn, last } of ended) {
+    for (const { assignment: endedIn, last } of ended) {
       const key = keyOfReport(last)
       // It has been assigned again since, and that assignment is still to come to the runner, or has only just.
       const known = tasks.get(key)
-      if (known?.turn !== endedIn) continue
+      if (known?.assignment !== endedIn) continue
       tasks.delete(key)
       options.onTaskEnded(identified(last, known.definition, processorId))
     }
@@ -158,12 +158,12 @@ export function createRunnerGroup(options: RunnerGroupOptions) {
         const fingerprint = `${revision}/${attempt}/${desired}/${free.map(taskName).join()}`
         if (free.length === 0 || assigned.get(runId)?.fingerprint === fingerprint) continue
         assigned.set(runId, { definition, fingerprint })
-        turn++
+        assignment++
         for (const task of free) {
           const key = observedKey(runId, task)
-          tasks.set(key, { ...tasks.get(key), turn, definition, last: tasks.get(key)?.last })
+          tasks.set(key, { ...tasks.get(key), assignment, definition, last: tasks.get(key)?.last })
         }
-        runner.send({ type: 'assign', turn, definition, tasks: free })
+        runner.send({ type: 'assign', assignment, definition, tasks: free })
       }
     },
     onValue(value: Exclude<FromRunner, { type: 'ready' | 'beat' }>): void {
