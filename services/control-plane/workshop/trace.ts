@@ -6,6 +6,7 @@ import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { decodeRecords, encodeRecords, type KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
 import type { OnError } from '../../../shared/model/definition.ts'
 import { COUNTER_COUNT } from '../../../shared/model/counters.ts'
+import { cutText, FAILURE_CHARACTERS_MAX } from '../../../shared/model/text.ts'
 import { openChain, type Chain } from '../../../shared/smartmodule/host/chain.ts'
 import { NO_TELEMETRY, type ChainOutput } from '../../../shared/smartmodule/host/spec.ts'
 import { callWatchOver } from '../../../shared/smartmodule/host/call-watch.ts'
@@ -155,7 +156,7 @@ async function refusalsOf({ format, schema }: NonNullable<TraceJob['sink']['code
     try {
       for (const { value } of outputs) if (value) codec.fromJson(textOfValue(bare(value)!))
     } catch (error) {
-      return { code: `not_${format}`, message: reasonOf(error) }
+      return { code: `not_${format}`, message: cutText(reasonOf(error), FAILURE_CHARACTERS_MAX) }
     }
     return undefined
   }
