@@ -48,7 +48,7 @@ export type Deps = {
   logs: LogBook
   history: HistoryBook
   runTurns: RunTurns
-  /** Of requests that read records; pushes have their own, because nothing that is looked at may hold up what comes in. */
+  /** Of requests that read records; pushes have their own, because reads must not delay pushes. */
   readPacer: Pacer
   pushPacer: Pacer
   /** Of tails, whose looks wait for each other and begin again by themselves. */

@@ -16,7 +16,7 @@ export type ConnectorKind = 'source' | 'sink' | 'both'
 
 /** One direction of a connector without its config's type. Every config was checked by the schema. */
 export type Direction<Open> = {
-  /** Schema of the endpoint's config, read by API validation, OpenAPI and the docs. Members may be `Secret`s. */
+  /** Schema of the endpoint's config, read by API validation, `GET /connectors/{id}` and the docs. Members may be `Secret`s. */
   config: z.ZodObject
   /** Types of the members of a source's records, by name, if the config determines them. */
   fields?: (config: unknown) => Record<string, string> | undefined

@@ -1,4 +1,4 @@
-/** Reads one of the service's one-partition topics and follows it: definitions in processors, observations in the control plane. */
+/** Reads one of the service's one-partition topics and follows it: definitions, observations, the ledger, logs and others. */
 import { errorOf } from '../errors/reason-of.ts'
 import type { Cluster } from './cluster.ts'
 import type { AbortedTransaction } from './protocol/aborted.ts'

@@ -1,6 +1,6 @@
 /**
- * Requests per minute by account and by address, and failed authentications per credential and address; counted in Redis, or in memory
- * while Redis is unreachable. Sets headers on every counted response.
+ * Requests by account and by address, and failed authentications per credential and address; counted in Redis, or in memory while Redis is
+ * unreachable. A response whose request is counted for its account says so in its headers.
  */
 import type { Context } from 'koa'
 import type { Redis } from 'ioredis'

@@ -1,4 +1,4 @@
-/** Who has used more CPU time in this clock hour than the quota allows gets what other accounts leave over, until the hour ends. */
+/** An account beyond its quota of CPU time gets only what others leave, until the clock hour ends. */
 import { listOverCpu, lockAccount, setOverCpuHour } from '../store/accounts.ts'
 import { hourOf } from '../../../shared/model/times.ts'
 import { deleteOldCpuUse, listCpuUse } from '../store/cpu-use.ts'

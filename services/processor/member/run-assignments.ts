@@ -5,7 +5,7 @@
  *   running ─ an error that may pass ─▶ start over, go on from the committed offsets ─▶ running       running ◀──▶ paused
  *   running ─ too many records fail ─▶ held back (paused)      any ─ stop() ─▶ stopped      any ─ fenced ─▶ taken over
  *   any ─ refused config or record, quarantine, lost position ─▶ failed      a job ─ at its end ─▶ finished
- *   other partitions ─▶ broken: the supervisor starts the task again
+ *   other partitions ─▶ broken: the runner starts the task again
  */
 import type { Assignment } from '../../../shared/kafka/membership.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'

@@ -11,7 +11,7 @@ let editCount = 0
 /** The new values, one behind the other. */
 export const values = new Writer()
 
-/** Adds an edit in the order of the record's bytes; one inside of another is left out. */
+/** Adds an edit, in any order: they are kept in the order of the record's bytes, and one inside of another is left out. */
 export function addEdit(start: usize, end: usize, from: usize, length: usize, member: usize): void {
   if ((editCount + 1) * EDIT_WORDS > edits.length) {
     const more = new StaticArray<usize>(edits.length * 2 + EDIT_WORDS)
