@@ -51,6 +51,38 @@ describe('the examples of the SDK', () => {
   })
 })
 
+describe('a record that goes out as it came', () => {
+  const outOf = async (code: string, values: string[]) => {
+    const chain = await openTestChain([{ name: 'own', config: {} }], { own: await WebAssembly.compile(await compileSmartModule(code)) })
+    const { values: out, failures } = await chain.run(values)
+    return [out, failures.map(({ message }) => message)]
+  }
+
+  it('has the bytes that it was emitted with, also where they change afterwards', async () => {
+    const code = `import { Record, emit } from 'dps'
+export function arrayMap(record: Record): void {
+  emit(record.start, record.end)
+  store<u8>(record.end - 2, 50)
+  emit(record.start, record.end)
+}`
+    expect(await outOf(code, ['{"a":1}', '{"a":3}'])).toEqual([['{"a":1}', '{"a":2}', '{"a":3}', '{"a":2}'], []])
+  })
+
+  it('is taken back if its record fails afterwards, and stands beside records that change', async () => {
+    const code = `import { Path, Record, Segment, emit } from 'dps'
+const path = new Path('a')
+const name = new Segment('a')
+export function map(record: Record): void {
+  const a = record.integer(path)
+  if (a % 3 == 1) record.setInteger(name, -a)
+  if (a % 3 == 2) record.fail('two')
+}`
+    const values = Array.from({ length: 9 }, (_, a) => `{"a":${a}}`)
+    const out = ['{"a":0}', '{"a":-1}', '{"a":3}', '{"a":-4}', '{"a":6}', '{"a":-7}']
+    expect(await outOf(code, values)).toEqual([out, ['two', 'two', 'two']])
+  })
+})
+
 describe('keys and headers', () => {
   const outOf = async (code: string, value: string, keyAt?: () => Buffer | null) => {
     const chain = await openTestChain([{ name: 'own', config: {} }], { own: await WebAssembly.compile(await compileSmartModule(code)) })

@@ -1,5 +1,6 @@
 /** dps/cel: filters, changes and multiplies records by expressions of the Common Expression Language (cel.dev). */
 import { Config, Items, Kind, Members, Record, Segment, Writer, emit, findMember, kindAt, memberCount, textOf, valueEnd, valueStart } from 'dps'
+import { passOn } from 'dps/abi'
 import { NO_MEMBER, addEdit, clearEdits, roomForEdits, values, writeEdits } from 'dps/edits'
 import { look, result } from './evaluate'
 import { itemsOf, putJson } from './json'
@@ -136,7 +137,8 @@ export function arrayMap(record: Record): void {
     }
   }
   if (outputs.length == 0) {
-    emit(record.start, record.end)
+    if (assignments.length == 0) passOn()
+    else emit(record.start, record.end)
     return
   }
   for (let i = 0; i < outputs.length; i++) {

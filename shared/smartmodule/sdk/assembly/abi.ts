@@ -177,8 +177,9 @@ function takeBack(length: usize, lengthOfMembers: usize): void {
   keptMembersTo = keptMembersFrom + (lengthOfMembers - membersOut.length)
 }
 
-/** Adds the current record as it came, under the output's prefix, whatever the author has set in its bytes. */
-function passOn(): void {
+/** Adds the current record with the value that came, without a copy where nothing else has changed: its bytes must stay as they are. */
+export function passOn(): void {
+  if (!isSameFrame || record.isRekeyed || record.isRetimed || record.hasNewHeaders) return emit(valueFrom, valueTo)
   if (!fits(cameTo - cameFrom)) return failTooLarge()
   if (inputPrefix > 0) memory.copy(valueFrom - inputPrefix, prefixPtr, inputPrefix)
   keep(cameFrom, cameTo)
@@ -232,8 +233,6 @@ export function failTooLarge(): void { record.fail(TOO_LARGE) }
 
 /** Adds an output record with the current record's key and headers and the value [start, end); fails the record where that is too much. */
 export function emit(start: usize, end: usize): void {
-  const isValue = start == valueFrom && end == valueTo
-  if (isValue && isSameFrame && !record.isRekeyed && !record.isRetimed && !record.hasNewHeaders) return passOn()
   const prefix = prefixLength
   const valueLength = prefix + ((end - start) as i32)
   const keyLength = record.keyLength
@@ -364,8 +363,9 @@ export function process(ptr: usize, length: i32, count: i32, partition: i32, bas
     if (inputPrefix > 0 && (valueLength < inputPrefix || load<u8>(value) != 0)) record.fail('the value does not start with the schema registry prefix (magic byte 0)', 3)
     else if (!json || (members != UNKNOWN_MEMBERS && record.know(membersAt, members)) || record.parse()) outcome = author(record)
     if (record.failure === null) {
-      if (outcome == Outcome.Changed) emit(record.start, record.end)
-      else if (outcome == Outcome.Keep) emit(valueFrom, valueTo)
+      const isValue = record.start == valueFrom && record.end == valueTo
+      if (outcome == Outcome.Keep || (outcome == Outcome.Changed && isValue)) passOn()
+      else if (outcome == Outcome.Changed) emit(record.start, record.end)
     }
     // Also by `emit` just now.
     if (record.failure !== null) {
