@@ -51,9 +51,13 @@ describe('the examples of the SDK', () => {
   })
 })
 
+/** A chain of one SmartModule with this source; `others` as a built-in has them, which may import every part of the SDK. */
+const chainOf = async (code: string, others?: ReadonlyMap<string, string>) =>
+  openTestChain([{ name: 'own', config: {} }], { own: await WebAssembly.compile(await compileSmartModule(code, others)) })
+
 describe('a record that goes out as it came', () => {
-  const outOf = async (code: string, values: string[]) => {
-    const chain = await openTestChain([{ name: 'own', config: {} }], { own: await WebAssembly.compile(await compileSmartModule(code)) })
+  const outOf = async (code: string, values: string[], others?: ReadonlyMap<string, string>) => {
+    const chain = await chainOf(code, others)
     const { values: out, failures } = await chain.run(values)
     return [out, failures.map(({ message }) => message)]
   }
@@ -68,7 +72,19 @@ export function arrayMap(record: Record): void {
     expect(await outOf(code, ['{"a":1}', '{"a":3}'])).toEqual([['{"a":1}', '{"a":2}', '{"a":3}', '{"a":2}'], []])
   })
 
-  it('is taken back if its record fails afterwards, and stands beside records that change', async () => {
+  it('is taken back if its record fails afterwards', async () => {
+    const code = `import { Path, Record } from 'dps'
+import { passOn } from 'dps/abi'
+const path = new Path('a')
+export function arrayMap(record: Record): void {
+  passOn()
+  if (record.integer(path) % 3 == 2) record.fail('two')
+}`
+    const values = Array.from({ length: 9 }, (_, a) => `{"a":${a}}`)
+    expect(await outOf(code, values, new Map())).toEqual([values.filter((_, a) => a % 3 !== 2), ['two', 'two', 'two']])
+  })
+
+  it('stands in its order beside records that change and records that fail', async () => {
     const code = `import { Path, Record, Segment, emit } from 'dps'
 const path = new Path('a')
 const name = new Segment('a')
@@ -85,7 +101,7 @@ export function map(record: Record): void {
 
 describe('keys and headers', () => {
   const outOf = async (code: string, value: string, keyAt?: () => Buffer | null) => {
-    const chain = await openTestChain([{ name: 'own', config: {} }], { own: await WebAssembly.compile(await compileSmartModule(code)) })
+    const chain = await chainOf(code)
     const { records, failures } = await chain.run([value], undefined, keyAt)
     expect(failures).toEqual([])
     const { key, headers, timestampDelta } = records[0]!
@@ -111,7 +127,7 @@ describe('numbers', () => {
 const from = new Path('d')
 const to = new Segment('text')
 export function map(record: Record): void { record.setNumber(to, record.number(from)) }`
-    const chain = await openTestChain([{ name: 'own', config: {} }], { own: await WebAssembly.compile(await compileSmartModule(code)) })
+    const chain = await chainOf(code)
     const bits = fc.bigInt({ min: 0n, max: (1n << 64n) - 1n })
     const ofBits = (each: bigint) => new Float64Array(new BigUint64Array([each]).buffer)[0]!
     const random = fc.sample(bits, { numRuns: 10_000, seed: 5 }).map(ofBits)
@@ -148,10 +164,6 @@ export function map(record: Record): void { record.setNumber(to, record.number(f
     expect([values.length, wrong]).toEqual([numbers.length, []])
   })
 })
-
-/** A chain of one SmartModule with this source. */
-const chainOf = async (code: string) =>
-  openTestChain([{ name: 'own', config: {} }], { own: await WebAssembly.compile(await compileSmartModule(code)) })
 
 describe('a whole number', () => {
   it('is read by all its digits, however it is written', async () => {
@@ -235,7 +247,7 @@ export function map(record: Record): void {
   const found = record.find(secret)
   record.setBytes(to, found.start, found.end - found.start)
 }`
-    const chain = await openTestChain([{ name: 'own', config: {} }], { own: await WebAssembly.compile(await compileSmartModule(code)) })
+    const chain = await chainOf(code)
     const { values, failures } = await chain.run(['{"a":{"secret":"s"}}', '{"b":1}', '{"a":{"b":1}}', '{"a":5}', '[]'])
     expect(values).toEqual(['{"a":{"secret":"s"},"copy":"s"}'])
     expect(failures.map(({ message }) => message)).toEqual([
@@ -253,7 +265,7 @@ export function map(record: Record): void {
   const found = record.find(a)
   record.setText(to, textOf(found.start, found.end))
 }`
-  const chain = await openTestChain([{ name: 'own', config: {} }], { own: await WebAssembly.compile(await compileSmartModule(code)) })
+  const chain = await chainOf(code)
   expect((await chain.run(['{"a":"x"}', '{"b":1}'])).values).toEqual(['{"a":"x","copy":"x"}', '{"b":1,"copy":""}'])
 })
 
@@ -271,7 +283,7 @@ export function map(record: Record): void {
   writer.text(n.toString() + (found.kind == Kind.Missing ? ' ' + integerOf(found.start, found.end, -1).toString() : ''))
   record.commit(writer)
 }`
-  const chain = await openTestChain([{ name: 'own', config: {} }], { own: await WebAssembly.compile(await compileSmartModule(code)) })
+  const chain = await chainOf(code)
   const found = await chain.run(['{"a":[1,"x",[2],{"b":3}]}', '{"b":1}', '{"a":{"b":[],"c":1}}', '{"b":1}', '{"a":5}'])
   expect(found.values).toEqual(['"4"', '"0 -1"', '"2"', '"0 -1"', '"0"'])
   const others = await chain.run(['[]', '{}', '""', '"x:y"', 'null', '-12.5e3'].map((a) => `{"a":${a}}`))
