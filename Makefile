@@ -67,16 +67,16 @@ docs: node_modules/.installed ## write the generated pages: error table, status 
 	@for writer in $(filter-out docs/write-page.ts,$(wildcard docs/write-*.ts)); do $(NODE) $$writer || exit 1; done
 
 account: node_modules/.installed ## create an account and key: NAME=… TYPE=developer|professional|enterprise; beside make run, or with the control plane's environment
-	@$(NODE) deploy/local/operate.ts create-account.ts "$(NAME)" "$(TYPE)"
+	@$(NODE) deploy/local/operator-script.ts create-account.ts "$(NAME)" "$(TYPE)"
 
 link: node_modules/.installed ## make a link that signs an owner in to the console: ACCOUNT=acc_… EMAIL=…; beside make run, or with the control plane's environment
-	@$(NODE) deploy/local/operate.ts sign-in-link.ts "$(ACCOUNT)" "$(EMAIL)"
+	@$(NODE) deploy/local/operator-script.ts sign-in-link.ts "$(ACCOUNT)" "$(EMAIL)"
 
 republish: node_modules/.installed ## publish anew what processors run, after a restore of Postgres or the loss of the topic of definitions; beside make run, or with the control plane's environment
-	@$(NODE) deploy/local/operate.ts republish.ts
+	@$(NODE) deploy/local/operator-script.ts republish.ts
 
 suspend: node_modules/.installed ## suspend an account, or, without REASON, end its suspension: ACCOUNT=acc_… REASON=…; beside make run, or with the control plane's environment
-	@$(NODE) deploy/local/operate.ts suspend-account.ts "$(ACCOUNT)" "$(REASON)"
+	@$(NODE) deploy/local/operator-script.ts suspend-account.ts "$(ACCOUNT)" "$(REASON)"
 
 quotas: node_modules/.installed ## replace quotas of an account's type: ACCOUNT=acc_… QUOTAS='{"streams": 100}'; beside make run, or with the control plane's environment
-	@$(NODE) deploy/local/operate.ts set-quotas.ts "$(ACCOUNT)" '$(QUOTAS)'
+	@$(NODE) deploy/local/operator-script.ts set-quotas.ts "$(ACCOUNT)" '$(QUOTAS)'

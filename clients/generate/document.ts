@@ -1,7 +1,7 @@
 /** What the clients are generated from: the operations that a client uses, and the schemas of the OpenAPI document. */
 import { OPERATIONS } from '../../services/control-plane/routes/index.ts'
 import { openApiDocument } from '../../shared/api/openapi.ts'
-import type { Contract } from '../../shared/api/operation.ts'
+import type { Contract } from '../../shared/api/contract.ts'
 
 export type JsonSchema = {
   $ref?: string

@@ -121,7 +121,7 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
     }
     const startControlPlane = () => open('control-plane', 'services/control-plane/main.ts', { PORT: String(port) })
     /** Runs a script of the control plane as an operator does; its output is one line of JSON. */
-    async function operate(script: string, ...parameters: string[]): Promise<unknown> {
+    async function operatorScript(script: string, ...parameters: string[]): Promise<unknown> {
       const file = join(ROOT, 'services', 'control-plane', script)
       const { stdout } = await run(process.execPath, ['--no-warnings', file, ...parameters], {
         env: { ...process.env, ...env },
@@ -155,10 +155,10 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
       },
       addProcessor,
       async createAccount(name, type, readOnly = false) {
-        return (await operate('create-account.ts', name, type, ...(readOnly ? ['--read-only'] : []))) as Account
+        return (await operatorScript('create-account.ts', name, type, ...(readOnly ? ['--read-only'] : []))) as Account
       },
       async signInPath(accountId, email) {
-        return ((await operate('sign-in-link.ts', accountId, email)) as { path: string }).path
+        return ((await operatorScript('sign-in-link.ts', accountId, email)) as { path: string }).path
       },
       close: closeAll,
     }

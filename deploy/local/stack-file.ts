@@ -73,7 +73,7 @@ export function openStackFile(): StackFile {
         bucket: stack.bucket,
         warehouse_url: stack.warehouseUrl,
         metrics_urls: metricsUrls,
-        // For an operator's scripts (`operate.ts`).
+        // For an operator's scripts (`operator-script.ts`).
         environment: env,
         pids: {
           launcher: process.pid,

@@ -25,7 +25,7 @@ import { migrate, openDatabase } from './store/database.ts'
 import { openDatabaseWatch } from './store/database-watch.ts'
 import { watchLiveness } from '../../shared/telemetry/liveness.ts'
 import { createLogger } from '../../shared/telemetry/log.ts'
-import { openOperationsServer } from '../../shared/telemetry/operations-server.ts'
+import { openProbesServer } from '../../shared/telemetry/probes-server.ts'
 import { withRetries } from '../../shared/telemetry/with-retries.ts'
 import { createApp } from './app.ts'
 import { createHttpServer } from './http-server.ts'
@@ -199,7 +199,7 @@ const port = typeof address === 'object' && address !== null ? address.port : co
 const metrics = new MetricsRegistry()
 collectDefaultMetrics({ register: metrics })
 server.on('request', measureRequests(metrics))
-const operations = await openOperationsServer(config.METRICS_HOST, config.METRICS_PORT, metrics, async () => {
+const probes = await openProbesServer(config.METRICS_HOST, config.METRICS_PORT, metrics, async () => {
   const checks: [string, Promise<unknown>][] = [
     ['postgres', ping(db)],
     ['kafka', cluster.describeTopic(names.definitions)],
@@ -208,8 +208,8 @@ const operations = await openOperationsServer(config.METRICS_HOST, config.METRIC
   const results = await Promise.allSettled(checks.map(([, check]) => check))
   return checks.flatMap(([name], index) => (results[index]!.status === 'rejected' ? [`${name} is unreachable`] : []))
 })
-log.info({ port, metrics_port: operations.port }, 'control plane up')
-process.send?.({ type: 'up', port, metrics_port: operations.port })
+log.info({ port, metrics_port: probes.port }, 'control plane up')
+process.send?.({ type: 'up', port, metrics_port: probes.port })
 
 let draining: Promise<void> | undefined
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void (draining ??= drain()))
@@ -232,7 +232,7 @@ async function drain(): Promise<void> {
     historyTail.close(),
     workshop.close(),
   ])
-  await Promise.allSettled([operations.close(), admin?.then((client) => client.disconnect()), cluster.close(), db.destroy()])
+  await Promise.allSettled([probes.close(), admin?.then((client) => client.disconnect()), cluster.close(), db.destroy()])
   redis.disconnect()
   process.exit(0)
 }

@@ -1,7 +1,7 @@
 /** Bodies of requests: received a few at once for an account, and parsed by their media type. */
 import type { Context } from 'koa'
 import bodyParser from 'koa-bodyparser'
-import type { Contract } from '../../shared/api/operation.ts'
+import type { Contract } from '../../shared/api/contract.ts'
 import { NDJSON } from '../../shared/api/stream-records.ts'
 import { INVALID_REQUEST_STATUSES } from '../../shared/errors/codes.ts'
 import { jsonDepth } from '../../shared/model/json-text.ts'

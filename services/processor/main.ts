@@ -1,5 +1,5 @@
 /**
- * The processor's entry: config → cluster → definitions → fleet → runners → operations server → drain. Accounts' code and connections are
+ * The processor's entry: config → cluster → definitions → fleet → runners → probes server → drain. Accounts' code and connections are
  * in the runners, which are processes of their own (`runner/main.ts`). It needs only Kafka; the control plane and its Postgres may be down.
  */
 import { randomUUID } from 'node:crypto'
@@ -22,7 +22,7 @@ import { kernelBinary } from '../../shared/smartmodule/host/kernel-binary.ts'
 import { createSecretBox } from '../../shared/secrets/envelope.ts'
 import { watchLiveness } from '../../shared/telemetry/liveness.ts'
 import { createLogger } from '../../shared/telemetry/log.ts'
-import { openOperationsServer } from '../../shared/telemetry/operations-server.ts'
+import { openProbesServer } from '../../shared/telemetry/probes-server.ts'
 import { withRetries } from '../../shared/telemetry/with-retries.ts'
 import { registerMetrics } from './metrics.ts'
 import { createBlame } from './supervisor/blame.ts'
@@ -140,11 +140,11 @@ supervisor.reconcile()
 const metrics = new Registry()
 collectDefaultMetrics({ register: metrics })
 registerMetrics(metrics, observed, () => fleet.members().length, supervisor.usage)
-const operations = await openOperationsServer(config.METRICS_HOST, config.METRICS_PORT, metrics, async () =>
+const probes = await openProbesServer(config.METRICS_HOST, config.METRICS_PORT, metrics, async () =>
   fleet.members().includes(processorId) ? [] : ['not in the fleet yet'],
 )
-log.info({ processor_id: processorId, metrics_port: operations.port }, 'processor up')
-process.send?.({ type: 'up', metrics_port: operations.port })
+log.info({ processor_id: processorId, metrics_port: probes.port }, 'processor up')
+process.send?.({ type: 'up', metrics_port: probes.port })
 
 up.resolve()
 
@@ -161,7 +161,7 @@ async function drain(signal: string): Promise<void> {
   await observer?.close()
   await logs.close()
   await Promise.all([declined.close(), verdicts.close(), failedChains.close(), definitions.close()])
-  await operations.close()
+  await probes.close()
   await cluster.close()
   process.exit(0)
 }

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { QUOTA_NAMES, type QuotaName } from '../model/quotas.ts'
 import { AccountType } from './common.ts'
-import { contract, Id, Timestamp } from './operation.ts'
+import { contract, Id, Timestamp } from './contract.ts'
 
 const Quota = z
   .object({ limit: z.number().int(), used: z.number().nullable().describe('null for rates that are not counted') })

@@ -1,7 +1,7 @@
 /** Contract for the audit log: who changed what, when, from where. */
 import { z } from 'zod'
 import { JsonObject, ListQuery, listOf, Reference, TimeSort } from './common.ts'
-import { contract, Id, Timestamp } from './operation.ts'
+import { contract, Id, Timestamp } from './contract.ts'
 
 const Shown = JsonObject.nullable()
 

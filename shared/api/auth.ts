@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { LIMITS, SCOPES } from '../model/limits.ts'
 import { IdParams, ListQuery, listOf, Name, ScopeName } from './common.ts'
-import { contract, Id, Timestamp } from './operation.ts'
+import { contract, Id, Timestamp } from './contract.ts'
 
 /** Body of a token request: this API's own form, or OAuth 2 client credentials (RFC 6749 §4.4) on the same route. */
 export const TokenRequest = z

@@ -2,8 +2,8 @@
 import { z } from 'zod'
 import { LIMITS } from '../model/limits.ts'
 import { IdParams, Config, JsonObject, Reference } from './common.ts'
-import { TraceStep } from './operate.ts'
-import { contract, Id, Timestamp } from './operation.ts'
+import { TraceStep } from './observability.ts'
+import { contract, Id, Timestamp } from './contract.ts'
 import { CANARY_STATUSES, Pipeline, StreamPlace } from './pipelines.ts'
 
 /** One record for which two versions gave different output. */

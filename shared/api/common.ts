@@ -8,7 +8,7 @@ import { SMARTMODULE_KINDS } from '../model/smartmodule-kind.ts'
 import { TASK_ROLES } from '../model/task.ts'
 import { LOG_LEVELS, MEASURE_KINDS } from '../model/telemetry.ts'
 import { isStorable } from '../model/text.ts'
-import { queryInteger } from './operation.ts'
+import { queryInteger } from './contract.ts'
 
 const CONTROL_CHARACTERS = /\p{Cc}/u
 

@@ -1,7 +1,7 @@
 /** Contracts for connectors, which are a built-in catalogue. */
 import { z } from 'zod'
 import { IdParams, Config, JsonObject, ListQuery, listOf } from './common.ts'
-import { contract, Id, Timestamp } from './operation.ts'
+import { contract, Id, Timestamp } from './contract.ts'
 
 const Kind = z.enum(['source', 'sink', 'both']).meta({ id: 'ConnectorKind' })
 const Side = z.enum(['source', 'sink'])

@@ -4,7 +4,7 @@ import { LIMITS } from '../model/limits.ts'
 import { isStorable } from '../model/text.ts'
 import { listOf, RecordError } from './common.ts'
 import { JobItem } from './jobs.ts'
-import { contract, Id, queryInteger, Timestamp } from './operation.ts'
+import { contract, Id, queryInteger, Timestamp } from './contract.ts'
 
 /** Statuses of a dead letter: not redriven, taken by a redrive job, or redriven. */
 const DEAD_LETTER_STATUSES = ['pending', 'redriving', 'redriven'] as const

@@ -1,7 +1,7 @@
 /** The contract of an account's events: what the overview and the jobs show, as it changes. */
 import { z } from 'zod'
 import { JobItem } from './jobs.ts'
-import { contract, Id } from './operation.ts'
+import { contract, Id } from './contract.ts'
 import { PipelineGlance } from './overview.ts'
 
 /** `GET /events`: server-sent events, all pipelines and unfinished jobs first, and then each that changes. */

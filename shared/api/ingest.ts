@@ -1,6 +1,6 @@
 /** Contract for pushed records: the only operation that is authenticated by a signature instead of a token. */
 import { z } from 'zod'
-import { contract } from './operation.ts'
+import { contract } from './contract.ts'
 
 /** `POST /ingest/:pipeline`: returns 202 with the number of records written to the pipeline's intake topic. */
 export const ingestContract = contract({

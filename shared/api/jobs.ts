@@ -1,7 +1,7 @@
 /** Contracts for jobs: bounded work that runs beside a pipeline and can be tracked and cancelled. */
 import { z } from 'zod'
 import { EmptyRequest, IdParams, ListQuery, listOf, RecordCounts, Reference, TimeSort } from './common.ts'
-import { contract, Id, Timestamp } from './operation.ts'
+import { contract, Id, Timestamp } from './contract.ts'
 import { StreamPlace } from './pipelines.ts'
 
 /** Statuses of a job; `finished`, `cancelled` and `failed` are final. */

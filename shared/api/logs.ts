@@ -1,7 +1,7 @@
 /** The contract of a pipeline's log: what its SmartModules and tasks say. */
 import { z } from 'zod'
 import { Flag, IdParams, LogLevel, TaskRole } from './common.ts'
-import { contract, Id, queryInteger, Timestamp } from './operation.ts'
+import { contract, Id, queryInteger, Timestamp } from './contract.ts'
 
 /** One line of a pipeline's log. */
 export const PipelineLog = z

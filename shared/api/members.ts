@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { isStorable } from '../model/text.ts'
 import { LIMITS, MEMBER_ROLES } from '../model/limits.ts'
 import { AccountType, IdParams, ListQuery, listOf, Name, ScopeName } from './common.ts'
-import { contract, Id, Timestamp } from './operation.ts'
+import { contract, Id, Timestamp } from './contract.ts'
 
 const PASSWORD_CHARACTERS = { min: 12, max: 200 }
 

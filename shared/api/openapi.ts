@@ -1,7 +1,7 @@
 /** The OpenAPI 3.1 document, generated from the contracts that also validate requests. Pure. */
 import { z } from 'zod'
 import { ERROR_CODES } from '../errors/codes.ts'
-import type { Contract } from './operation.ts'
+import type { Contract } from './contract.ts'
 
 type Json = Record<string, unknown>
 type Components = Map<string, Json>

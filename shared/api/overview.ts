@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { DESIRED_STATUSES } from '../model/definition.ts'
 import { PipelineStatus } from './common.ts'
-import { contract, Id, Timestamp } from './operation.ts'
+import { contract, Id, Timestamp } from './contract.ts'
 
 /** A pipeline as the overview shows it. */
 export const PipelineGlance = z

@@ -25,7 +25,7 @@ import {
   Reference,
   TaskRole,
 } from './common.ts'
-import { contract, Id, Timestamp } from './operation.ts'
+import { contract, Id, Timestamp } from './contract.ts'
 
 const Endpoint = z.strictObject({ connector_id: Reference, config: Config.default({}) }).meta({ id: 'EndpointRequest' })
 const EndpointShown = z.object({ connector_id: z.string(), config: JsonObject }).meta({ id: 'Endpoint' })

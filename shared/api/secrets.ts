@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { SECRET_NAME } from '../model/secret-name.ts'
 import { isStorable } from '../model/text.ts'
 import { Description, IdParams, ListQuery, listOf, Reference } from './common.ts'
-import { contract, Id, Timestamp } from './operation.ts'
+import { contract, Id, Timestamp } from './contract.ts'
 
 const Value = z
   .string()

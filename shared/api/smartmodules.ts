@@ -17,9 +17,9 @@ import {
   SmartModuleKind,
   TimeSort,
 } from './common.ts'
-import { NotRun, Trace } from './operate.ts'
+import { NotRun, Trace } from './observability.ts'
 import { StreamPlace } from './pipelines.ts'
-import { contract, Id, Timestamp } from './operation.ts'
+import { contract, Id, Timestamp } from './contract.ts'
 
 /** Formats of the values that a SmartModule reads and writes. */
 export const FORMATS = ['json', 'text', 'bytes'] as const

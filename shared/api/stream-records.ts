@@ -2,8 +2,8 @@
 import { z } from 'zod'
 import { LIMITS } from '../model/limits.ts'
 import { IdParams } from './common.ts'
-import { TraceRecord } from './operate.ts'
-import { contract, queryInteger } from './operation.ts'
+import { TraceRecord } from './observability.ts'
+import { contract, queryInteger } from './contract.ts'
 
 /** Large enough for the topic with the most partitions. */
 const StreamCursor = z.string().min(1, 'must not be empty').max(8192, 'is too long')

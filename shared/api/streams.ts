@@ -4,7 +4,7 @@ import { LIMITS } from '../model/limits.ts'
 import { FIELD_NAME, isTypeName, TYPE_NAMES } from '../model/stream-schema.ts'
 import { STREAM_FORMATS, unfitFields, type StreamFormat } from '../model/stream-formats.ts'
 import { Description, fewMembers, IdParams, ListQuery, listOf, Name } from './common.ts'
-import { contract, Id, Timestamp } from './operation.ts'
+import { contract, Id, Timestamp } from './contract.ts'
 
 /** A validated request for a stream. */
 export type StreamRequest = z.infer<typeof StreamRequest>

@@ -2,8 +2,8 @@
 import { z } from 'zod'
 import { LIMITS } from '../model/limits.ts'
 import { IdParams } from './common.ts'
-import { TraceRecord, TraceStep } from './operate.ts'
-import { contract, queryInteger } from './operation.ts'
+import { TraceRecord, TraceStep } from './observability.ts'
+import { contract, queryInteger } from './contract.ts'
 
 /** A record that passed: as it is on its topic, or what a step made of it. */
 const TailRecord = z

@@ -5,7 +5,7 @@
  */
 import jwt from 'jsonwebtoken'
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { Contract } from '../../shared/api/operation.ts'
+import type { Contract } from '../../shared/api/contract.ts'
 import { SCOPES, type Scope } from '../../shared/model/limits.ts'
 import { anonymous, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { CONTRACTS } from '../harness/contract-check.ts'

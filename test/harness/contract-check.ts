@@ -11,9 +11,9 @@ import * as jobs from '../../shared/api/jobs.ts'
 import * as logs from '../../shared/api/logs.ts'
 import * as manifests from '../../shared/api/manifests.ts'
 import * as members from '../../shared/api/members.ts'
-import * as operate from '../../shared/api/operate.ts'
+import * as observability from '../../shared/api/observability.ts'
 import { refusalsOf } from '../../shared/api/openapi.ts'
-import { PREFIXES, type Contract } from '../../shared/api/operation.ts'
+import { PREFIXES, type Contract } from '../../shared/api/contract.ts'
 import * as events from '../../shared/api/events.ts'
 import * as overview from '../../shared/api/overview.ts'
 import * as pipelines from '../../shared/api/pipelines.ts'
@@ -40,7 +40,7 @@ export const CONTRACTS: readonly Contract[] = [
   logs,
   manifests,
   members,
-  operate,
+  observability,
   events,
   overview,
   pipelines,

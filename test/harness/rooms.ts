@@ -1,5 +1,5 @@
 /** One of each resource of an account, and a valid request for each operation. */
-import type { Contract } from '../../shared/api/operation.ts'
+import type { Contract } from '../../shared/api/contract.ts'
 import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
 import { unique, type Client } from './client.ts'
 import { createPipeline, createStream } from './pipelines.ts'

@@ -175,7 +175,7 @@ describe('files', () => {
   })
 
   it('are all reachable from an entry point: a main file, a test, a Makefile script or a worker', () => {
-    const entry = /^test\/|\/main\.tsx?$|^services\/console\/vite\.config\.ts$|^deploy\/local\/(run|operate)\.ts$/
+    const entry = /^test\/|\/main\.tsx?$|^services\/console\/vite\.config\.ts$|^deploy\/local\/(run|operator-script)\.ts$/
     const entries = code.filter((path) => SCRIPT.test(path) || entry.test(path))
     const reached = new Set<string>()
     const visit = (path: string): void => {

@@ -14,7 +14,7 @@ import { makeRun, type MakeRun } from '../harness/make-run.ts'
 import { childrenOf, hasEnded } from '../harness/child-processes.ts'
 import { eventually } from '../harness/client.ts'
 
-const OPERATE = join(import.meta.dirname, '..', '..', 'deploy', 'local', 'operate.ts')
+const OPERATOR_SCRIPT = join(import.meta.dirname, '..', '..', 'deploy', 'local', 'operator-script.ts')
 const PARTS = ['kafka', 'postgres', 'redis', 'registry', 'bucket']
 let folder: string
 let run: MakeRun | undefined
@@ -93,7 +93,7 @@ describe('make run', () => {
     const stream = await createStream(api_url, { api_key, api_secret })
     // An operator's scripts take its settings.
     const { DATABASE_URL: _other, ...bare } = process.env
-    const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--no-warnings', OPERATE, 'sign-in-link.ts'], {
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--no-warnings', OPERATOR_SCRIPT, 'sign-in-link.ts'], {
       env: { ...bare, LOCAL_FOLDER: folder },
     })
     expect(JSON.parse(stdout)).toMatchObject({ account_id, role: 'owner', path: expect.stringContaining('/console/#link=') })

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { isAudited } from '../../services/control-plane/middleware/audit.ts'
 import { OPERATIONS } from '../../services/control-plane/routes/index.ts'
-import { AUDITED } from '../../services/console/src/operations.ts'
+import { AUDITED } from '../../services/console/src/audited-operations.ts'
 
 /** Logged by `logOperator` and `signIns`. */
 const OTHERS = ['createAccount', 'createSession', 'resumeAccount', 'setQuotas', 'suspendAccount']

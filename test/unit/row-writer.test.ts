@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { interruptionOf } from '../../services/processor/interruption.ts'
 import type { Delivery } from '../../shared/connectors/sink.ts'
 import type { PartitionOutcome } from '../../services/processor/lane/messages.ts'
-import type { Planned } from '../../services/processor/task/positions.ts'
+import type { PlannedRange } from '../../services/processor/task/positions.ts'
 import { createRoundSize } from '../../services/processor/task/round/round-size.ts'
 import { openRowWriter, type RowWriterOptions } from '../../services/processor/task/round/row-writer.ts'
 import type { Running } from '../../services/processor/task/running.ts'
@@ -15,7 +15,7 @@ const OWNED = { memberId: 'm', generationId: 3, partitions: [0, 1] }
 const BOUNDARIES = { bytesMax: 1e9, recordsMax: 1e9, intervalMs: 1e9 }
 
 /** A writer of these planned ranges, and what it asks of Kafka and of its sink, in order. `more`: other options. */
-function openWriter(planned: [number, Planned][], lettersEnd = 50n, more: object = {}) {
+function openWriter(planned: [number, PlannedRange][], lettersEnd = 50n, more: object = {}) {
   const asked: unknown[] = []
   const nothing = () => {}
   const writer = openRowWriter({
@@ -111,7 +111,7 @@ describe('a range that a sink with a position does not take within its limit', (
   afterEach(() => vi.restoreAllMocks())
 
   /** A sink that takes 60 seconds to fail at more than 1 MiB; `tries`: the bytes that it was offered. */
-  function openSlow(planned: [number, Planned][]) {
+  function openSlow(planned: [number, PlannedRange][]) {
     let lateMs = 0
     const now = performance.now.bind(performance)
     vi.spyOn(performance, 'now').mockImplementation(() => now() + lateMs)

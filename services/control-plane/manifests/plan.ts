@@ -16,7 +16,7 @@ import type { PipelineRow } from '../store/pipelines.ts'
 import { findVersion } from '../store/smartmodules.ts'
 
 export type Asked = { manifest: Manifest; prune: boolean; replace: readonly string[] }
-export type Planned = { set: string; hash: string; changes: PlannedChange[]; unchanged: number; known: Known }
+export type ManifestPlan = { set: string; hash: string; changes: PlannedChange[]; unchanged: number; known: Known }
 
 type Part = Record<string, unknown>
 
@@ -199,7 +199,7 @@ function stampOf({ manifest }: Asked, known: Known, { kind, name }: PlannedChang
   return [kind, name, idOf(known, kind, name) ?? null, streams, versions]
 }
 
-export async function planOf(db: Queryable, accountId: string, asked: Asked): Promise<Planned> {
+export async function planOf(db: Queryable, accountId: string, asked: Asked): Promise<ManifestPlan> {
   const { manifest } = asked
   const known = await findKnown(db, accountId, manifest)
   const details = useFaults(manifest, known)

@@ -3,7 +3,7 @@
  * whose process died. A resource is shown as its GET shows it, which never includes a secret's value.
  */
 import { newId } from '../../../shared/model/ids.ts'
-import type { Contract } from '../../../shared/api/operation.ts'
+import type { Contract } from '../../../shared/api/contract.ts'
 import { ERROR_CODES } from '../../../shared/errors/codes.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { ServiceError } from '../service-error.ts'

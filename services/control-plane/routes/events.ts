@@ -1,7 +1,7 @@
 /** An account's events: its pipelines and jobs as they change. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { followEventsContract } from '../../../shared/api/events.ts'
-import type { Listener } from '../../../shared/api/operation.ts'
+import type { Listener } from '../../../shared/api/contract.ts'
 import type { OverviewChange, OverviewFeed } from '../overview-feed/overview-feed.ts'
 import { operation } from './operation.ts'
 

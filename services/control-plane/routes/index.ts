@@ -1,6 +1,6 @@
 /**
  * Every operation that requires a token, in the order of the docs; those without one are in `app.ts`. A new operation is an import and an
- * entry here. `operate/` has what a running pipeline shows; what changes it is in `pipelines/`.
+ * entry here. `observability/` has what a running pipeline shows; what changes it is in `pipelines/`.
  */
 import {
   createMemberLinkOperation,
@@ -29,14 +29,14 @@ import {
   getPipelineLedgerOperation,
   getPipelineMetricsOperation,
   getPipelineOffsetsOperation,
-} from './operate/operate.ts'
+} from './observability/pipeline-positions.ts'
 import { applyManifestOperation, getManifestOperation, planManifestOperation } from './manifests/manifests.ts'
 import { followEventsOperation } from './events.ts'
 import { getLineageOperation } from './lineage.ts'
 import { getOverviewOperation } from './overview.ts'
-import { getPipelineLogsOperation } from './operate/logs.ts'
-import { tailPipelineOperation } from './operate/tail.ts'
-import { explainRecordOperation, previewPipelineOperation } from './operate/trace.ts'
+import { getPipelineLogsOperation } from './observability/logs.ts'
+import { tailPipelineOperation } from './observability/tail.ts'
+import { explainRecordOperation, previewPipelineOperation } from './observability/trace.ts'
 import { createPipelineOperation } from './pipelines/create-pipeline.ts'
 import {
   deletePipelineOperation,

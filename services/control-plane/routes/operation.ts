@@ -1,5 +1,5 @@
 /** An operation of the control plane: its contract and its handler. */
-import type { Contract, Input, Output } from '../../../shared/api/operation.ts'
+import type { Contract, Input, Output } from '../../../shared/api/contract.ts'
 import type { Caller, Deps, Reply } from '../deps.ts'
 
 export type Operation = { contract: Contract; handle(deps: Deps, caller: Caller, input: never): Promise<Reply> }

@@ -1,6 +1,6 @@
 /** One client of server-sent events (WHATWG HTML, 9.2): frames, a heartbeat, and an end for a client that does not read. */
 import { PassThrough } from 'node:stream'
-import type { Listener } from '../../../shared/api/operation.ts'
+import type { Listener } from '../../../shared/api/contract.ts'
 import { printJson } from '../shown/print-json.ts'
 
 /** Bytes that wait for a client; further events wait until it has read. */

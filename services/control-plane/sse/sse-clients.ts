@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events'
 import type { Context } from 'koa'
-import type { Events } from '../../../shared/api/operation.ts'
+import type { Events } from '../../../shared/api/contract.ts'
 import type { Caller } from '../deps.ts'
 import { ServiceError, unavailable } from '../service-error.ts'
 import type { Logger } from '../../../shared/telemetry/log.ts'

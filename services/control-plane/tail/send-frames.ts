@@ -1,5 +1,5 @@
 /** Sends frames to a client for as long as it listens, at a pace that leaves nearly all of the processor's time to others. */
-import type { Listener } from '../../../shared/api/operation.ts'
+import type { Listener } from '../../../shared/api/contract.ts'
 import type { TailFrame, tailStreamContract } from '../../../shared/api/tail.ts'
 
 /** Ten frames per second at most. */

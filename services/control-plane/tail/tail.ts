@@ -1,5 +1,5 @@
 /** A tail of one client: from the place that it looks at to the frames that it gets, as long as it listens. */
-import type { Events } from '../../../shared/api/operation.ts'
+import type { Events } from '../../../shared/api/contract.ts'
 import type { tailStreamContract } from '../../../shared/api/tail.ts'
 import type { TopicLayout } from '../../../shared/kafka/cluster.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'

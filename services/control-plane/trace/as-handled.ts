@@ -2,7 +2,7 @@
  * A record's trace as the pipeline handled it. Where a canary has a share of the keys, a task may have stopped it before the record: which
  * version handled the record follows from what the canary would have made of it, and from the record's dead letters.
  */
-import type { Trace } from '../../../shared/api/operate.ts'
+import type { Trace } from '../../../shared/api/observability.ts'
 import type { CanaryDefinition, PipelineDefinition } from '../../../shared/model/definition.ts'
 import { isSameJson } from '../../../shared/model/exact-json.ts'
 import { withoutCanaries } from '../definitions/canary-of.ts'

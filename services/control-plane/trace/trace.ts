@@ -1,5 +1,5 @@
 /** Runs records through a revision in a workshop and describes what each step did. */
-import type { Trace } from '../../../shared/api/operate.ts'
+import type { Trace } from '../../../shared/api/observability.ts'
 import { ServiceError } from '../service-error.ts'
 import type { KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
 import type { PipelineDefinition, SourceCodec, TopicSink } from '../../../shared/model/definition.ts'

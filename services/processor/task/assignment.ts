@@ -10,7 +10,7 @@ import { findLayout } from '../transaction/layouts.ts'
 import type { Transactions } from '../transaction/transactions.ts'
 import type { ByteBudget } from './byte-budget.ts'
 import { markDeadLettered, type Planners } from './planners.ts'
-import type { Planned } from './positions.ts'
+import type { PlannedRange } from './positions.ts'
 import type { Progress } from './progress.ts'
 import type { Revisions } from './revisions.ts'
 import type { RoundSize } from './round/round-size.ts'
@@ -41,7 +41,7 @@ export type AssignmentOptions = {
 }
 
 /** A revision at work, and where it writes to; `planned`: it finishes these ranges and nothing else. */
-type Writing = { running(): Running; sink: OpenSink | undefined; planned: readonly [number, Planned][] }
+type Writing = { running(): Running; sink: OpenSink | undefined; planned: readonly [number, PlannedRange][] }
 
 /** True when a job is done; false when the assignment is void, or the task pauses or stops. */
 export async function runAssignment(options: AssignmentOptions, owned: Assignment): Promise<boolean> {

@@ -7,7 +7,7 @@ import type { Cluster, Connections, TopicLayout } from '../../../shared/kafka/cl
 import type { OpenSink } from '../../../shared/connectors/sink.ts'
 import type { PipelineDefinition, SinkDefinition } from '../../../shared/model/definition.ts'
 import { readDeadLettered } from './dead-lettered.ts'
-import type { Planned } from './positions.ts'
+import type { PlannedRange } from './positions.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { interruptionOf, type Interruption } from '../interruption.ts'
 import { leaderOf } from '../transaction/layouts.ts'
@@ -108,7 +108,7 @@ export async function markDeadLettered(
   connections: Connections,
   { chain, definition }: Running,
   { layout, targets, positions }: { layout: TopicLayout; targets: Targets; positions: ReadonlyMap<number, bigint> },
-  ranges: readonly [number, Planned][],
+  ranges: readonly [number, PlannedRange][],
 ): Promise<void> {
   for (const [partition, { to, deadLettersFrom }] of ranges) {
     if (deadLettersFrom === undefined) continue

@@ -10,12 +10,12 @@ import type { Accounting } from './accounting.ts'
 /**
  * A range that starts at the position. `deadLettersFrom`: an offset in the dead-letter topic at or before its first dead letter, if any.
  */
-export type Planned = { to: bigint; revision: number; deadLettersFrom: bigint | undefined }
+export type PlannedRange = { to: bigint; revision: number; deadLettersFrom: bigint | undefined }
 
 export type Loaded = {
   positions: Map<number, bigint>
   /** Ranges that were planned but may not have been written, by partition. */
-  planned: Map<number, Planned>
+  planned: Map<number, PlannedRange>
   /** Positions that the sink keeps and the group lacks: the offset commit after the sink's own commit was lost. */
   unmirrored: { partition: number; offset: bigint; metadata: string }[]
 }

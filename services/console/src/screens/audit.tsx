@@ -10,7 +10,7 @@ import type {
   ListStreamsResponse,
 } from '../../../../clients/typescript/src/generated/types.ts'
 import { withQuery } from '../api.ts'
-import { AUDITED } from '../operations.ts'
+import { AUDITED } from '../audited-operations.ts'
 import { Paged } from '../parts/paged.tsx'
 import { Time, Title } from '../parts/parts.tsx'
 import { useAll, useQuery } from '../query.ts'

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import type { Manifest, PlannedChange } from '../../../../shared/api/manifests.ts'
 import { ERROR_CODES } from '../../../../shared/errors/codes.ts'
-import type { Contract } from '../../../../shared/api/operation.ts'
+import type { Contract } from '../../../../shared/api/contract.ts'
 import type { Audited, Caller, Deps, Reply } from '../../deps.ts'
 import { createPipelineOperation, examinePipeline } from '../pipelines/create-pipeline.ts'
 import { deletePipelineOperation } from '../pipelines/pipelines.ts'
@@ -19,7 +19,7 @@ import { deleteSetMember, saveSetMember } from '../../store/manifests.ts'
 import { updateDescription } from '../../store/smartmodules.ts'
 import { idOf, type Known } from '../../manifests/known.ts'
 import { fingerprintOf, hashOfBinary } from '../../manifests/parts.ts'
-import { isDeployed, type Asked, type Planned } from '../../manifests/plan.ts'
+import { isDeployed, type Asked, type ManifestPlan } from '../../manifests/plan.ts'
 import { faultsInManifest, moduleRequest, pipelineRequest, pipelineUpdate, streamRequest, streamUpdate } from './requests.ts'
 
 /** The request is one, and so are its limits: what it leads to has neither ETags nor keys of its own. */
@@ -178,7 +178,7 @@ function partsOf(changes: readonly PlannedChange[]): PlannedChange[][] {
  * Makes the changes in their order. Each is whole or not made; the first one that fails ends it with its own error, which says how many
  * were made: applying again goes on from there.
  */
-export async function applyPlan(deps: Deps, caller: Caller, { manifest }: Asked, { changes, known }: Planned): Promise<void> {
+export async function applyPlan(deps: Deps, caller: Caller, { manifest }: Asked, { changes, known }: ManifestPlan): Promise<void> {
   const work: Work = { deps, caller: plain(caller), audited: caller.audited, manifest, known }
   let done = 0
   for (const part of partsOf(changes)) {

@@ -2,7 +2,7 @@
 import type { PlannedChange } from '../../../../shared/api/manifests.ts'
 import { LIMITS } from '../../../../shared/model/limits.ts'
 import type { Caller, Deps } from '../../deps.ts'
-import { deployedIn, isDeployed, type Asked, type Planned } from '../../manifests/plan.ts'
+import { deployedIn, isDeployed, type Asked, type ManifestPlan } from '../../manifests/plan.ts'
 import { toServiceError } from '../../middleware/errors.ts'
 import { invalidRequest, type Detail } from '../../service-error.ts'
 import { inTransaction } from '../../store/database.ts'
@@ -19,7 +19,7 @@ type Examined = Pick<
   'adoption' | 'cacheFolder' | 'cluster' | 'connectorDefaults' | 'db' | 'names' | 'registry' | 'withAdmin' | 'workshop'
 >
 /** `deployed`: the SmartModules that get a next version. */
-type Work = { deps: Examined; caller: Caller; asked: Asked; planned: Planned; deployed: ReadonlySet<string> }
+type Work = { deps: Examined; caller: Caller; asked: Asked; planned: ManifestPlan; deployed: ReadonlySet<string> }
 
 /** Returns what the stream adds to the account's partitions. Throws what is wrong with it. */
 async function examineStream({ deps, caller, asked, planned }: Work, change: PlannedChange): Promise<number> {
@@ -79,7 +79,7 @@ function faultsOf({ kind, name }: PlannedChange, error: unknown): Detail[] {
  * Throws all that is wrong with the changes, as far as it shows before they are made: pipelines of streams and SmartModules that are still
  * to come are looked at when it is their turn. Throws 403 where they would exceed a quota.
  */
-export async function assertMakeable(deps: Examined, caller: Caller, asked: Asked, planned: Planned): Promise<void> {
+export async function assertMakeable(deps: Examined, caller: Caller, asked: Asked, planned: ManifestPlan): Promise<void> {
   const work = { deps, caller, asked, planned, deployed: deployedIn(planned.changes) }
   const faults: Detail[] = []
   let partitions = 0

@@ -3,12 +3,12 @@ import { applyManifestContract, getManifestContract, planManifestContract } from
 import { applyPlan } from './apply.ts'
 import { assertMakeable } from './examine-plan.ts'
 import { exportSet } from '../../manifests/export.ts'
-import { planOf, type Planned } from '../../manifests/plan.ts'
+import { planOf, type ManifestPlan } from '../../manifests/plan.ts'
 import { createOneAtATime } from '../../one-at-a-time.ts'
 import { notFound, ServiceError } from '../../service-error.ts'
 import { operation } from '../operation.ts'
 
-const show = ({ set, hash, changes, unchanged }: Planned) => ({ set, hash, changes, unchanged })
+const show = ({ set, hash, changes, unchanged }: ManifestPlan) => ({ set, hash, changes, unchanged })
 
 export const planManifestOperation = operation(planManifestContract, async (deps, caller, { body }) => {
   const plan = await planOf(deps.db, caller.accountId, body)

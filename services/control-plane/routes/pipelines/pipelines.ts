@@ -29,7 +29,7 @@ import { pipelineEtag } from '../etags.ts'
 import { listReply } from '../list-reply.ts'
 import { cancelJob } from '../../jobs/jobs.ts'
 import { getPipeline, lockOwnPipeline } from '../own-pipeline.ts'
-import { readOffsets } from '../operate/operate.ts'
+import { readOffsets } from '../observability/pipeline-positions.ts'
 import { operation } from '../operation.ts'
 import { withDeadline } from '../../with-deadline.ts'
 

@@ -1,5 +1,5 @@
 /** Upload → inspection in a workshop → an immutable, content-addressed version. An existing name gets its next version. */
-import type { Input } from '../../../../shared/api/operation.ts'
+import type { Input } from '../../../../shared/api/contract.ts'
 import { deploySmartModuleContract } from '../../../../shared/api/smartmodules.ts'
 import { invalidRequest, ServiceError } from '../../service-error.ts'
 import { newId } from '../../../../shared/model/ids.ts'

@@ -1,6 +1,6 @@
 /** Runs the tests that are kept with a SmartModule over a version that is not deployed yet. */
 import type { ModuleTest } from '../../../../shared/api/smartmodules.ts'
-import type { Trace } from '../../../../shared/api/operate.ts'
+import type { Trace } from '../../../../shared/api/observability.ts'
 import { isSameJson } from '../../../../shared/model/exact-json.ts'
 import type { PipelineDefinition } from '../../../../shared/model/definition.ts'
 import { ServiceError, type Detail } from '../../service-error.ts'

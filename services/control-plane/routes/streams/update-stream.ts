@@ -1,6 +1,6 @@
 /** PATCH of a stream: its description, and its schema if the compatibility mode allows the change. */
 import { inTransaction } from '../../store/database.ts'
-import type { Input } from '../../../../shared/api/operation.ts'
+import type { Input } from '../../../../shared/api/contract.ts'
 import { updateStreamContract } from '../../../../shared/api/streams.ts'
 import { invalidRequest, notFound, ServiceError } from '../../service-error.ts'
 import { LIMITS } from '../../../../shared/model/limits.ts'

@@ -2,7 +2,7 @@
 import type { OpenSink, Rows } from '../../../../shared/connectors/sink.ts'
 import type { OutputBatch, PartitionOutcome } from '../../lane/messages.ts'
 import type { ByteBudget } from '../byte-budget.ts'
-import type { Planned } from '../positions.ts'
+import type { PlannedRange } from '../positions.ts'
 
 export type Held = {
   to: bigint
@@ -20,7 +20,7 @@ export type Held = {
 export type HeldRowsOptions = {
   sink: Pick<OpenSink, 'boundaries'>
   /** Ranges that are written as a whole, by partition. */
-  planned: ReadonlyMap<number, Pick<Planned, 'to'>>
+  planned: ReadonlyMap<number, Pick<PlannedRange, 'to'>>
   budget: ByteBudget
 }
 

@@ -13,7 +13,7 @@ import { interruptionOf, isInDoubt, type Interruption } from '../../interruption
 import type { PartitionOutcome, RoundPartition } from '../../lane/messages.ts'
 import type { Transactions } from '../../transaction/transactions.ts'
 import type { ByteBudget } from '../byte-budget.ts'
-import type { Planned } from '../positions.ts'
+import type { PlannedRange } from '../positions.ts'
 import type { Progress } from '../progress.ts'
 import type { Revisions } from '../revisions.ts'
 import type { Running } from '../running.ts'
@@ -50,7 +50,7 @@ export type RoundsOptions = {
   /** The assignment is still valid, even while the task is being paused or stopped. */
   isOwner(): boolean
   /** An external sink. `planned`: these ranges are written and nothing else. */
-  rows: { sink: OpenSink; planned: ReadonlyMap<number, Planned>; isPatient(): boolean } | undefined
+  rows: { sink: OpenSink; planned: ReadonlyMap<number, PlannedRange>; isPatient(): boolean } | undefined
   /** Called with the reason while the sink is unavailable, with null once it has answered. */
   onWaiting(reason: string | null): void
   /** Called when expired records were skipped. */
@@ -214,7 +214,7 @@ function jobEnds({ partitions }: Assignment, { ranges }: JobInput): Map<number, 
 function plannedEnds(
   { partitions }: Assignment,
   positions: ReadonlyMap<number, bigint>,
-  planned: ReadonlyMap<number, Planned>,
+  planned: ReadonlyMap<number, PlannedRange>,
 ): Map<number, bigint> {
   return new Map(partitions.map((partition) => [partition, planned.get(partition)?.to ?? positions.get(partition) ?? 0n]))
 }

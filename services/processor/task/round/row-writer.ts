@@ -13,7 +13,7 @@ import { Interrupted } from '../../interruption.ts'
 import type { ByteBudget } from '../byte-budget.ts'
 import { leaderOf } from '../../transaction/layouts.ts'
 import type { Transactions } from '../../transaction/transactions.ts'
-import type { Planned } from '../positions.ts'
+import type { PlannedRange } from '../positions.ts'
 import { ledgerOf } from '../ledger.ts'
 import type { Targets } from '../targets.ts'
 import { createHeldRows, outcomeOf, type Held } from './held-rows.ts'
@@ -32,7 +32,7 @@ export type RowWriterOptions = {
   owned: Assignment
   positions: Map<number, bigint>
   /** Ranges planned earlier, by partition; they are written up to their ends. */
-  planned: ReadonlyMap<number, Planned>
+  planned: ReadonlyMap<number, PlannedRange>
   /** False once an unavailable sink has been tried for long enough: then its failure is reported. */
   isPatient(): boolean
   onCommit(records: number): void
@@ -54,7 +54,7 @@ const LONG_TRY_MS = 30_000
 /** How often a backoff checks for a pause, a stop or another revision. */
 const LOOK_MS = 100
 
-type Plan = Pick<Planned, 'to' | 'deadLettersFrom'>
+type Plan = Pick<PlannedRange, 'to' | 'deadLettersFrom'>
 
 export function openRowWriter(options: RowWriterOptions): RoundWriter {
   const { sink, planned, positions, transactions, now } = options

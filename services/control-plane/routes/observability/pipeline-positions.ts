@@ -6,7 +6,7 @@ import {
   getPipelineLedgerContract,
   getPipelineMetricsContract,
   getPipelineOffsetsContract,
-} from '../../../../shared/api/operate.ts'
+} from '../../../../shared/api/observability.ts'
 import { addUp, type Measure } from '../../../../shared/model/telemetry.ts'
 import { layoutOf } from '../../layout-of.ts'
 import { COUNTER_COUNT, namedCounters } from '../../../../shared/model/counters.ts'

@@ -1,6 +1,6 @@
 /**
- * Runs a script of the control plane as an operator does: `operate.ts sign-in-link.ts ACCOUNT EMAIL`, with the environment's settings, or,
- * where it has none, with those of the `make run` that serves from this checkout.
+ * Runs a script of the control plane as an operator does: `operator-script.ts sign-in-link.ts ACCOUNT EMAIL`, with the environment's
+ * settings, or, where it has none, with those of the `make run` that serves from this checkout.
  */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'

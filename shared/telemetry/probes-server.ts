@@ -5,15 +5,15 @@ import { once } from 'node:events'
 import type { Registry } from 'prom-client'
 
 /** A listening server and its port. */
-export type OperationsServer = { port: number; close(): Promise<void> }
+export type ProbesServer = { port: number; close(): Promise<void> }
 
 /** The server, once it listens. `isReady` returns the reasons why the service is not ready; none means ready. */
-export async function openOperationsServer(
+export async function openProbesServer(
   host: string,
   port: number,
   registry: Registry,
   isReady: () => Promise<string[]>,
-): Promise<OperationsServer> {
+): Promise<ProbesServer> {
   const server = createServer(async (request, response) => {
     const answer = (status: number, type: string, body: string) => response.writeHead(status, { 'content-type': type }).end(body)
     try {

@@ -1,7 +1,7 @@
 /** A pipeline's log: its newest lines, and with `follow` those that come. */
 import type { z } from 'zod'
 import { getPipelineLogsContract, type LogsQuery, type PipelineLog } from '../../../../shared/api/logs.ts'
-import type { Listener } from '../../../../shared/api/operation.ts'
+import type { Listener } from '../../../../shared/api/contract.ts'
 import { LOG_LEVELS } from '../../../../shared/model/telemetry.ts'
 import type { Line, LogBook } from '../../logs/log-book.ts'
 import { isPipelineKept } from '../../store/pipelines.ts'

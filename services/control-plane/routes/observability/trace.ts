@@ -1,5 +1,5 @@
 /** Explain runs one record through the revision that handled it; preview runs real records through a chain. Neither writes or commits. */
-import { explainRecordContract, previewPipelineContract } from '../../../../shared/api/operate.ts'
+import { explainRecordContract, previewPipelineContract } from '../../../../shared/api/observability.ts'
 import { layoutOf } from '../../layout-of.ts'
 import { invalidRequest, notFound, ServiceError } from '../../service-error.ts'
 import { deadLetterId, listDeadLettersOf } from '../../store/dead-letters.ts'

@@ -1,6 +1,6 @@
 /** What a pipeline does, and its canary: what each operation answers. */
 import { beforeAll } from 'vitest'
-import * as operateApi from '../../../shared/api/operate.ts'
+import * as observabilityApi from '../../../shared/api/observability.ts'
 import * as logsApi from '../../../shared/api/logs.ts'
 import * as canaryApi from '../../../shared/api/canary.ts'
 import { describeAnswers } from '../../harness/answers.ts'
@@ -45,7 +45,7 @@ async function withCanary(): Promise<string> {
   return id
 }
 
-describeAnswers([...contractsOf(operateApi), ...contractsOf(logsApi), ...contractsOf(canaryApi)], {
+describeAnswers([...contractsOf(observabilityApi), ...contractsOf(logsApi), ...contractsOf(canaryApi)], {
   client: () => client,
   room: () => room,
   cases: {

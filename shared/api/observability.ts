@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { LIMITS } from '../model/limits.ts'
 import { IdParams, JsonObject, MeasureKind, RecordCounts, RecordError } from './common.ts'
 import { HeaderBytes, KeyBytes, ValueBytes } from './dead-letters.ts'
-import { contract, Id, queryInteger, Timestamp } from './operation.ts'
+import { contract, Id, queryInteger, Timestamp } from './contract.ts'
 import { PipelineRequest, StreamPlace } from './pipelines.ts'
 
 /** `GET …/offsets`: returns 200 with the position, end and lag of every source partition, in offsets. */
