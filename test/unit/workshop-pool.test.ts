@@ -11,6 +11,7 @@ function startIdle(): WorkshopProcess {
   return {
     ready: Promise.resolve(),
     usage: () => ({ rssBytes: 0, cpuSeconds: 0 }),
+    comeLast() {},
     sendPart: () => Promise.resolve(),
     send() {},
     kill: () => ended.resolve({ cause: 'killed', isBlamed: false, isWanted: true }),

@@ -7,6 +7,8 @@ import { FromWorkshop, type Answer, type Progress } from './jobs.ts'
 export type WorkshopProcess = {
   ready: Promise<void>
   usage(): { rssBytes: number; cpuSeconds: number }
+  /** From now on it gets what all others leave over, and can't come back from there: without privileges the kernel allows no way back. */
+  comeLast(): void
   /** Sends a part of a binary of the next job (`packed.ts`); resolves once the operating system has it. */
   sendPart(packedPart: unknown): Promise<void>
   /** Sends the job (`packed.ts`); `onValue` gets what comes back until the next job. */
@@ -19,6 +21,7 @@ export type WorkshopProcess = {
 const MEMORY_BYTES_MAX = 1536 << 20
 /** Behind the control plane, beside the runners. */
 const NICE = 5
+const LAST = 19
 const LINE_BYTES_MAX = 64 << 20
 const MAIN = join(import.meta.dirname, 'main.ts')
 
@@ -40,6 +43,7 @@ export function startWorkshopProcess(env: Record<string, string>): WorkshopProce
   return {
     ready: ready.promise,
     usage: child.usage,
+    comeLast: () => child.setNice(LAST),
     sendPart(packedPart) {
       lines.send(packedPart)
       return lines.flushed()

@@ -1,6 +1,6 @@
 /**
  * The control plane's workshops: a few child processes for what accounts bring. Each job has a deadline of CPU time and one of wall time; a
- * process that misses one is killed.
+ * process that misses one is killed. One that has used up much of its CPU time goes on behind everything else.
  */
 import { inTime } from '../../../shared/telemetry/in-time.ts'
 import type { Answer, Job, Part, Progress } from './jobs.ts'
@@ -34,6 +34,8 @@ export type Workshop = {
 }
 
 const LOOK_MS = 50
+/** The share of its CPU time after which a job comes last: hardly any needs as much, unless something is wrong with what it was given. */
+const LAST_FROM = 1 / 4
 /**
  * A binary is sent in parts of this size: encoding 10 MiB at once blocks the main thread for 100 ms. What a part is encoded to is collected
  * with the young, which larger texts are not.
@@ -70,6 +72,7 @@ export function openWorkshop({ count, env }: { count: number; env: Record<string
       // Until it is ready it is not to blame for anything, and the next job needs not wait as long.
       let isGood = true
       let isOver = false
+      let isLast = false
       let timer: NodeJS.Timeout | undefined
       const answered = Promise.withResolvers<Answer>()
       const giveUp = () => answered.reject(signal?.reason)
@@ -86,6 +89,10 @@ export function openWorkshop({ count, env }: { count: number; env: Record<string
           const { cpuSeconds } = child.usage()
           if (hasProgressed) cpuAtProgress = cpuSeconds
           hasProgressed = false
+          if (!isLast && (cpuSeconds - cpuBefore) * 1000 > cpuMs * LAST_FROM) {
+            isLast = true
+            child.comeLast()
+          }
           if ((cpuSeconds - cpuBefore) * 1000 > cpuMs || (cpuSeconds - cpuAtProgress) * 1000 > quietCpuMs())
             answered.resolve({ refused: `it did not end within ${cpuMs / 1000} s of processor time` })
           else if (performance.now() - from > wallMs)
@@ -110,7 +117,7 @@ export function openWorkshop({ count, env }: { count: number; env: Record<string
         isOver = true
         clearInterval(timer)
         signal?.removeEventListener('abort', giveUp)
-        pool.release(child, isGood)
+        pool.release(child, isGood && !isLast)
       }
     }
   return {
