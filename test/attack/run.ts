@@ -3,16 +3,16 @@
  * second. MODULES and SERVERS take so many of each, SEED says which. Writes latest.json; red when the second account notices.
  */
 import { spawn } from 'node:child_process'
-import { existsSync, writeFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
-import { constants, setPriority } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { launch } from '../../deploy/local/launcher.ts'
 import { createRandom } from '../chaos/random.ts'
+import { childrenOf } from '../harness/child-processes.ts'
 import { openAccount } from './account.ts'
 import { startAttacker } from './attacker.ts'
 import { HOSTILE } from './modules/hostile-modules.ts'
+import { goFirst, standAside } from './priorities.ts'
 import { LIES } from './servers/index.ts'
 import { startVictim } from './victim.ts'
 import { watchService } from './watch.ts'
@@ -38,6 +38,8 @@ const modules = some([...HOSTILE.keys()], process.env.MODULES)
 const lies = some([...LIES.keys()], process.env.SERVERS)
 say(`attack by ${modules.length} modules and ${lies.length} servers, SEED=${seed}`)
 const launched = await launch({ processors: 2, way: 'processes', prefix: `attack${process.pid}`, env: { LOG_LEVEL: 'info' }, say })
+const own = [launched.controlPlane, ...launched.processors].map((service) => service.pid())
+for (const pid of childrenOf(process.pid)) if (!own.includes(pid)) goFirst(pid)
 const liars = spawn(process.execPath, ['--no-warnings', join(import.meta.dirname, 'servers', 'main.ts'), ...lies.map(String)], {
   stdio: ['pipe', 'pipe', 'inherit'],
   detached: true,
@@ -49,16 +51,6 @@ const close = async () => {
   await launched.close()
 }
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void close().then(() => process.exit(1)))
-
-/**
- * The lying servers and the attacker's client stand for machines of their own, whose work would not take the service's cores
- * (sched(7): nice values and autogroups).
- */
-function standAside(pid: number): void {
-  setPriority(pid, constants.priority.PRIORITY_LOW)
-  const autogroup = `/proc/${pid}/autogroup`
-  if (existsSync(autogroup)) writeFileSync(autogroup, String(constants.priority.PRIORITY_LOW))
-}
 
 /** A number for each lying server; none once their process has ended. */
 async function byLie(): Promise<Map<number, number>> {

@@ -1,9 +1,11 @@
 /** The second account: a pipeline under 500 records a second, each timed from its write until a reader at read-committed sees it. */
+import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { Worker } from 'node:worker_threads'
+import { join } from 'node:path'
 import { good, type Caller } from './account.ts'
+import { goFirst } from './priorities.ts'
 
-/** What the worker is told: where it writes and reads. */
+/** What the client's process is told: where it writes and reads. */
 export type VictimPlace = { brokers: string[]; from: { topic: string; schemaId: number }; to: { topic: string } }
 /** What it answers, by what it is asked. */
 export type VictimAnswers = {
@@ -42,12 +44,18 @@ export async function startVictim(call: Caller, brokers: string[]): Promise<Vict
     'POST /pipelines',
   )
   const place: VictimPlace = { brokers, from: { topic: from.topic, schemaId: from.schema_id }, to: { topic: to.topic } }
-  // A thread of its own: whatever else keeps this one would count as latency.
-  const worker = new Worker(new URL('./victim-worker.ts', import.meta.url), { workerData: place, name: 'victim' })
-  await once(worker, 'message')
+  // A process of its own: whatever else keeps this one would count as latency.
+  const client = fork(join(import.meta.dirname, 'victim-process.ts'), [JSON.stringify(place)], {
+    execArgv: ['--no-warnings'],
+    detached: true,
+  })
+  const ended = once(client, 'exit').then(() => Promise.reject(new Error('the second account’s client has ended')))
+  ended.catch(() => {})
+  await Promise.race([once(client, 'message'), ended])
+  goFirst(client.pid!)
   async function ask<Asked extends keyof VictimAnswers>(what: Asked): Promise<VictimAnswers[Asked]> {
-    worker.postMessage(what)
-    const [answer] = (await once(worker, 'message')) as [VictimAnswers[Asked]]
+    client.send(what)
+    const [answer] = (await Promise.race([once(client, 'message'), ended])) as [VictimAnswers[Asked]]
     return answer
   }
   return {
@@ -55,7 +63,7 @@ export async function startVictim(call: Caller, brokers: string[]): Promise<Vict
     longestGap: () => ask('longestGap'),
     async finish() {
       const found = await ask('finish')
-      await worker.terminate()
+      client.kill('SIGKILL')
       return found
     },
   }

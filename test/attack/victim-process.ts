@@ -1,5 +1,4 @@
-/** Writes and reads the second account's records, and times each. Answers what `victim.ts` asks, one after the other. */
-import { parentPort, workerData } from 'node:worker_threads'
+/** Writes and reads the second account’s records, and times each. It answers `victim.ts`, and ends with the process that started it. */
 import { createKafka } from '../../shared/kafka/admin/admin.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
 import { frame } from '../../shared/model/framing.ts'
@@ -10,7 +9,7 @@ const BATCH = 25
 const EVERY_MS = 50
 const FINISH_MAX_MS = 60_000
 
-const { brokers, from, to } = workerData as VictimPlace
+const { brokers, from, to } = JSON.parse(process.argv[2]!) as VictimPlace
 const kafka = createKafka(brokers, 'victim')
 const producer = kafka.producer()
 const consumer = kafka.consumer({ groupId: 'attack-witness', readUncommitted: false, maxWaitTimeInMs: 20 })
@@ -74,5 +73,6 @@ const answers: { [Asked in keyof VictimAnswers]: () => VictimAnswers[Asked] | Pr
   },
   finish,
 }
-parentPort!.on('message', async (asked: keyof VictimAnswers) => parentPort!.postMessage(await answers[asked]()))
-parentPort!.postMessage('it writes')
+process.on('message', async (asked: keyof VictimAnswers) => process.send!(await answers[asked]()))
+process.once('disconnect', () => process.exit())
+process.send!('it writes')
