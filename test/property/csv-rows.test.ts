@@ -1,6 +1,7 @@
 /** Malformed rows of CSV objects: each is refused by itself and named, and no other row is lost with it. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { limitMs } from '../harness/machine-speed.ts'
 import { createBlockBuilder, REFUSED, SPAN, type RecordBlock } from '../../shared/connectors/record-block.ts'
 import { columnNames, openCsv, type CsvOptions } from '../../shared/connectors/storage-bucket/format-csv.ts'
 
@@ -71,6 +72,28 @@ describe('a CSV object', () => {
     expect(refused).toEqual(['1,"open'])
     expect(rows.length).toBe(300_001)
   })
+
+  it.each([
+    ['an open quote', 'x","y\n', ''],
+    ['a quote that only its own next line closes', '"a"x,"y\n', ''],
+    ['a malformed row that ends in the last line', '"a"x,"y\n', 'z"\n'],
+  ])(
+    'with %s in each line takes time for each line alone, and refuses each of them',
+    { timeout: limitMs(60_000) },
+    async (_, line, end) => {
+      const timed = async (lines: number) => {
+        const from = performance.now()
+        const { refused, rows } = await read(`a,b\n1,2\n${line.repeat(lines)}${end}`, 1 << 16)
+        expect(refused.length + rows.length).toBeGreaterThanOrEqual(lines)
+        expect(rows[0]).toEqual({ a: '1', b: '2' })
+        return performance.now() - from
+      }
+      await timed(1000)
+      const [few, many] = [await timed(10_000), await timed(100_000)]
+      // Ten times as many, and something for the garbage; a search through all that follows would take hundreds of times as long.
+      expect(many / few).toBeLessThan(40)
+    },
+  )
 
   it('refuses a line of megabytes once, however it is cut into chunks, and goes on after it', async () => {
     for (const chunk of [10_000, 1 << 16, 1 << 22]) {

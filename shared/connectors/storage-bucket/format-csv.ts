@@ -7,6 +7,7 @@ import { isUtf8 } from 'node:buffer'
 import { parse } from 'csv-parse/sync'
 import type { CastingContext } from 'csv-parse'
 import type { BlockBuilder } from '../record-block.ts'
+import { CARRIAGE_RETURN, createRowEnds, isWellQuoted, lineEnd, ROW_BYTES_MAX, wholeRow } from './csv-row-ends.ts'
 import { ObjectMalformed, type CSV_ENCODINGS, type FormatReader } from './format-reader.ts'
 
 /** How rows are delimited and encoded; `empty`: what an empty cell becomes. */
@@ -28,12 +29,13 @@ const emptyAsNull = (value: string, { quoting }: CastingContext): Cell => (value
 /** csv-parse counts the lines of what it was given; ours are counted by row. */
 const withoutLine = (message: string): string => message.replace(/ (?:at|on) line \d+/g, '')
 
-/** A row's end is searched for within this many bytes. If a quote is not closed by then, only its line is refused. */
-const ROW_BYTES_MAX = 1 << 20
+/**
+ * Behind a malformed line the rest of what seemed to be its row is split into rows again, so often at most, and so many bytes of an object.
+ * Beyond that each line counts as a row.
+ */
+const DEPTH_MAX = 64
+const AGAIN_BYTES_MAX = 16 << 20
 
-const QUOTE = 0x22
-const LINE_FEED = 0x0a
-const CARRIAGE_RETURN = 0x0d
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
 const parserOptions = ({ delimiter, quote, empty }: Pick<CsvOptions, 'delimiter' | 'quote' | 'empty'>) => ({
@@ -60,52 +62,6 @@ export function columnNames(header: readonly string[]): string[] {
     names.add(own)
   }
   return [...names]
-}
-
-/** Where the line that begins at `from` ends, and where the next one begins; -1 if the line does not end in these bytes. */
-function lineEnd(bytes: Buffer, from: number, isAll: boolean): { end: number; next: number } {
-  for (let at = from; at < bytes.length; at++) {
-    if (bytes[at] === LINE_FEED) return { end: at, next: at + 1 }
-    if (bytes[at] !== CARRIAGE_RETURN) continue
-    // The next chunk shows whether a line feed follows.
-    if (at + 1 === bytes.length && !isAll) break
-    return { end: at, next: bytes[at + 1] === LINE_FEED ? at + 2 : at + 1 }
-  }
-  return isAll && from < bytes.length ? { end: bytes.length, next: bytes.length } : { end: -1, next: -1 }
-}
-
-/** As `lineEnd`, of a row of which nothing is left. */
-function wholeRow(row: Buffer): { end: number; next: number } {
-  let end = row.length
-  while (row[end - 1] === LINE_FEED || row[end - 1] === CARRIAGE_RETURN) end--
-  return { end, next: row.length }
-}
-
-/**
- * Where the row that begins at `from` ends, including its line break; -1 if not in these bytes or within the limit. `separator` is the
- * delimiter's byte; `quote`: whether quotes enclose fields.
- */
-function rowEnd(bytes: Buffer, from: number, isAll: boolean, quote: boolean, separator: number): number {
-  const most = Math.min(bytes.length, from + ROW_BYTES_MAX)
-  let isQuoted = false
-  // A quote opens a field only at the field's start; one in the middle makes the row malformed.
-  let isFieldStart = true
-  for (let at = from; at < most; at++) {
-    const byte = bytes[at]!
-    const isFirst = isFieldStart
-    isFieldStart = !isQuoted && byte === separator
-    if (quote && byte === QUOTE && (isQuoted || isFirst)) {
-      // Two quotes inside a quoted field stand for one.
-      if (isQuoted && bytes[at + 1] === QUOTE) at++
-      else isQuoted = !isQuoted
-    } else if (!isQuoted && byte === LINE_FEED) return at + 1
-    else if (!isQuoted && byte === CARRIAGE_RETURN) {
-      // The next chunk shows whether a line feed follows.
-      if (at + 1 === bytes.length && !isAll) return -1
-      return bytes[at + 1] === LINE_FEED ? at + 2 : at + 1
-    }
-  }
-  return isAll && !isQuoted && most === bytes.length ? most : -1
 }
 
 /** The bytes of a row are not of the encoding. */
@@ -143,14 +99,103 @@ function openParser(how: Pick<CsvOptions, 'delimiter' | 'quote' | 'empty' | 'enc
   }
 }
 
+/**
+ * Splits bytes into rows, of which each goes to `addRow` in its order, or, if it is malformed, to `refuse`. The returned function adds the
+ * rows that end in the bytes, or all of them if nothing follows, and returns where the incomplete last row begins: -1 for a line that is
+ * refused already, whose rest is still to come.
+ */
+function openSplitter(
+  how: Pick<CsvOptions, 'delimiter' | 'quote' | 'empty' | 'encoding'>,
+  addRow: (row: Cell[]) => void,
+  refuse: (line: Buffer, reason: string) => void,
+): (bytes: Buffer, isAll: boolean) => number {
+  const { parseRows, faultOf } = openParser(how)
+  const separator = how.delimiter.charCodeAt(0)
+  /** Bytes behind malformed lines that were split into rows again, and how many such lines these are behind at this moment. */
+  let again = 0
+  let depth = 0
+
+  /** Parses all rows at once; if one is malformed, halves them until it is alone. */
+  function addRows(bytes: Buffer, starts: number[], end: number): void {
+    if (starts.length === 0) return
+    let rows: Cell[][]
+    try {
+      rows = parseRows(bytes.subarray(starts[0], end))
+    } catch (error) {
+      if (starts.length === 1) return addMalformed(bytes.subarray(starts[0], end), error as Error)
+      const half = starts.length >> 1
+      addRows(bytes, starts.slice(0, half), starts[half]!)
+      addRows(bytes, starts.slice(half), end)
+      return
+    }
+    for (const row of rows) addRow(row)
+  }
+
+  /** Refuses the row. If its quotes are malformed, only its first line: its other lines may be rows themselves. */
+  function addMalformed(row: Buffer, error: Error): void {
+    const { reason, end, next } = faultOf(row, error)
+    refuse(row.subarray(0, end), reason)
+    if (next === row.length) return
+    again += row.length - next
+    depth++
+    if (depth > DEPTH_MAX || again > AGAIN_BYTES_MAX) addLines(row.subarray(next))
+    else split(row.subarray(next), true)
+    depth--
+  }
+
+  /** Each line is a row of its own, or refused. */
+  function addLines(rows: Buffer): void {
+    let starts: number[] = []
+    let at = 0
+    while (at < rows.length) {
+      const { end, next } = lineEnd(rows, at, true)
+      const line = rows.subarray(at, end)
+      if (isWellQuoted(line, separator)) starts.push(at)
+      else {
+        addRows(rows, starts, at)
+        starts = []
+        refuse(line, 'its quotes are malformed')
+      }
+      at = next
+    }
+    addRows(rows, starts, at)
+  }
+
+  function split(bytes: Buffer, isAll: boolean): number {
+    const rowEnd = createRowEnds(bytes, isAll, how.quote, separator)
+    let starts: number[] = []
+    let at = 0
+    while (at < bytes.length) {
+      const end = rowEnd(at)
+      if (end >= 0) {
+        starts.push(at)
+        at = end
+        continue
+      }
+      if (!isAll && bytes.length - at <= ROW_BYTES_MAX) break
+      // Its quote is not closed within the limit: only the line is refused.
+      addRows(bytes, starts, at)
+      starts = []
+      const line = lineEnd(bytes, at, isAll)
+      if (line.end < 0) {
+        refuse(bytes.subarray(at), `it has more than ${ROW_BYTES_MAX} bytes`)
+        return isAll ? bytes.length : -1
+      }
+      refuse(bytes.subarray(at, line.end), 'a quote is opened but not closed')
+      at = line.next
+    }
+    addRows(bytes, starts, at)
+    return at
+  }
+  return split
+}
+
 /** A reader that adds the object’s rows to the block. */
 export function openCsv(
   object: string,
   { delimiter, header, quote, empty, encoding, columns }: CsvOptions,
   into: BlockBuilder,
 ): FormatReader {
-  const { parseRows, faultOf } = openParser({ delimiter, quote, empty, encoding })
-  const separator = delimiter.charCodeAt(0)
   /** A header names the cells; without one the config does, else their positions. */
   let names: readonly string[] | undefined = header ? undefined : columns
   let records = 0
@@ -185,56 +230,7 @@ export function openCsv(
     if (!isBehind()) into.refuse('malformed_row', `row ${records} of the object ${object}: ${reason}`, line)
   }
 
-  /** Parses all rows at once; if one is malformed, halves them until it is alone. */
-  function addRows(bytes: Buffer, starts: number[], end: number): void {
-    if (starts.length === 0) return
-    let rows: Cell[][]
-    try {
-      rows = parseRows(bytes.subarray(starts[0], end))
-    } catch (error) {
-      if (starts.length === 1) return addMalformed(bytes.subarray(starts[0], end), error as Error)
-      const half = starts.length >> 1
-      addRows(bytes, starts.slice(0, half), starts[half]!)
-      addRows(bytes, starts.slice(half), end)
-      return
-    }
-    for (const row of rows) addRow(row)
-  }
-
-  /** Refuses the row. If its quotes are malformed, only its first line: its other lines may be rows themselves. */
-  function addMalformed(row: Buffer, error: Error): void {
-    const { reason, end, next } = faultOf(row, error)
-    refuse(row.subarray(0, end), reason)
-    if (next < row.length) split(row.subarray(next), true)
-  }
-
-  /** Adds the rows that end in these bytes, or all of them if nothing follows. Returns where the incomplete last row begins. */
-  function split(bytes: Buffer, isAll: boolean): number {
-    let starts: number[] = []
-    let at = 0
-    while (at < bytes.length) {
-      const end = rowEnd(bytes, at, isAll, quote, separator)
-      if (end >= 0) {
-        starts.push(at)
-        at = end
-        continue
-      }
-      if (!isAll && bytes.length - at <= ROW_BYTES_MAX) break
-      // Its quote is not closed within the limit: only the line is refused.
-      addRows(bytes, starts, at)
-      starts = []
-      const line = lineEnd(bytes, at, isAll)
-      if (line.end < 0) {
-        refuse(bytes.subarray(at), `it has more than ${ROW_BYTES_MAX} bytes`)
-        isTooLong = !isAll
-        return bytes.length
-      }
-      refuse(bytes.subarray(at, line.end), 'a quote is opened but not closed')
-      at = line.next
-    }
-    addRows(bytes, starts, at)
-    return at
-  }
+  const split = openSplitter({ delimiter, quote, empty, encoding }, addRow, refuse)
 
   return {
     canResume: false,
@@ -256,7 +252,9 @@ export function openCsv(
         isTooLong = false
         bytes = bytes.subarray(next)
       }
-      rest = bytes.subarray(split(bytes, false))
+      const at = split(bytes, false)
+      isTooLong = at < 0
+      rest = at < 0 ? Buffer.alloc(0) : bytes.subarray(at)
     },
     end() {
       if (!isTooLong) split(rest, true)

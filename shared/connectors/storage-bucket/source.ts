@@ -79,9 +79,9 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
           if (signal.aborted) return { found: [], newest: 0 }
           throw error
         })
-        const objects = found.filter(({ key, etag }) => done.get(key) !== etag)
-        const half = at && objects.find(({ key, etag }) => key === at!.o && etag === at!.e)
-        if (half && at) objects.splice(0, objects.length, half, ...objects.filter((each) => each !== half))
+        const unread = found.filter(({ key, etag }) => done.get(key) !== etag)
+        const half = at && unread.find(({ key, etag }) => key === at!.o && etag === at!.e)
+        const objects = half ? [half, ...unread.filter((each) => each !== half)] : unread
         let isWhole = true
         let withheld: Error | undefined
         const doneBefore = done.size
