@@ -24,6 +24,7 @@ export const RECORD_CODES: Record<string, string> = {
   null_value: 'the record has no value',
   unknown_column: 'the table has no column for a member',
   nul_character: 'a text holds U+0000, which Postgres does not store',
+  lone_surrogate: 'a text holds half of a surrogate pair, which UTF-8 does not have',
   not_base64: 'a value for a column of bytes is not base64',
   wrong_type: 'a value does not fit its column',
   no_folder: 'the record’s folder can’t be made of it',

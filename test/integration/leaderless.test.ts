@@ -7,12 +7,14 @@ import { cacheFolder } from '../../deploy/local/cache.ts'
 import { openReaper } from '../../deploy/local/child.ts'
 import { temporaryHomeAt } from '../../deploy/local/home.ts'
 import { startKafka, type LocalKafka } from '../../deploy/local/kafka.ts'
+import { findConnector } from '../../shared/connectors/catalogue.ts'
 import { createKafka } from '../../shared/kafka/admin/admin.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
 import { frame } from '../../shared/model/framing.ts'
 import { startBenchProcessor } from '../bench/processor.ts'
 import { readCommitted } from '../chaos/reader.ts'
 import { eventually } from '../harness/client.ts'
+import { contextFor, readSplit } from '../harness/conformance.ts'
 
 const reaper = openReaper()
 let folder: string
@@ -104,6 +106,36 @@ it.each([
     for (const partition of [0, 1, 2]) expect(await found(partition)).toEqual(written[partition])
   } finally {
     await processor.close()
+    await Promise.all([admin.disconnect(), producer.disconnect()])
+    await cluster.close()
+  }
+})
+
+it('one partition of a kafka source without a leader holds up only its own records', async () => {
+  const { brokers } = kafka
+  const client = createKafka(brokers, 'leaderless')
+  const cluster = openCluster({ brokers, clientId: 'leaderless' })
+  const [admin, producer] = [client.admin(), client.producer()]
+  await Promise.all([admin.connect(), producer.connect()])
+  const topic = 'leaderless-other'
+  const replicaAssignment = [0, 1, 2].map((partition) => ({ partition, replicas: [partition + 1] }))
+  await admin.createTopics({ topics: [{ topic, numPartitions: -1, replicationFactor: -1, replicaAssignment }], waitForLeaders: true })
+  const write = (n: number) =>
+    producer.send({ topic, messages: [0, 1, 2].map((partition) => ({ partition, value: `{"p":${partition},"n":${n}}` })) })
+  const source = await (await findConnector('conn_kafka')!.source!.open!())({ brokers, topic, start: 'earliest' }, contextFor())
+  const state = { position: undefined as string | undefined, seen: new Map<string, string>() }
+  const read = (count: number) => readSplit(source, { index: 0, count: 1 }, state, (values) => values.length >= count)
+  try {
+    await write(0)
+    expect(await read(3)).toHaveLength(3)
+    await write(1)
+    await kafka.nodes[2]!.child().stop()
+    await eventually('the partition has no leader', async () => (await cluster.describeTopic(topic))!.leaders[2]! < 0, 20_000)
+    expect((await read(2)).sort()).toEqual(['{"p":0,"n":1}', '{"p":1,"n":1}'])
+    await kafka.nodes[2]!.restart()
+    expect(await read(1)).toEqual(['{"p":2,"n":1}'])
+  } finally {
+    await source.close()
     await Promise.all([admin.disconnect(), producer.disconnect()])
     await cluster.close()
   }

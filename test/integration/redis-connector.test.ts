@@ -10,6 +10,7 @@ import type { Cluster } from '../../shared/kafka/cluster.ts'
 import { withPlan } from '../../shared/model/commit-metadata.ts'
 import { LIES, openLiar } from '../attack/servers/index.ts'
 import { eventually, loggedIn, service, unique } from '../harness/client.ts'
+import { limitMs } from '../harness/machine-speed.ts'
 import { blockValues, contextFor, deliveryOf, PLANTED, readSplit, rowsOf, valuesFrom } from '../harness/conformance.ts'
 import { connect } from '../harness/connectors.ts'
 import { definitionOf } from '../harness/definitions.ts'
@@ -171,6 +172,18 @@ describe('redis as a source', () => {
     await redis.xadd(config.stream, '*', 'other', 'é', '__proto__', 'x')
     const found = await readSplit(source, { index: 0, count: 1 }, state, (values) => values.length === 2)
     expect(found).toEqual(['{"n":1}', '{"other":"é","__proto__":"x"}'])
+    await source.close()
+  })
+
+  it('makes a dead letter of an entry that is larger than a record, and goes on', { timeout: limitMs(60_000) }, async () => {
+    const config = place({ field: 'value' })
+    for (const value of ['1', 'x'.repeat(8 << 20), '2']) await redis.xadd(config.stream, '*', 'value', value)
+    const source = await openSource(config, contextFor())
+    const state = { position: undefined as string | undefined, seen: new Map<string, string>() }
+    const found = await readSplit(source, { index: 0, count: 1 }, state, (values) => values.length === 3)
+    expect([found[0], found[2]]).toEqual(['1', '2'])
+    // Its first bytes; `record-block.ts` marks it.
+    expect(found[1]).toBe('x'.repeat(64 << 10))
     await source.close()
   })
 

@@ -1,4 +1,5 @@
 /** Rows of tables whose columns Postgres fills itself, and of bytes: what the sink writes into them, by itself. */
+import { createHash } from 'node:crypto'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findConnector } from '../../shared/connectors/catalogue.ts'
@@ -67,6 +68,35 @@ describe('a table with an identity column', () => {
     expect(await check(config, contextFor(), new AbortController().signal)).toMatchObject([
       { path: '/key', message: expect.stringContaining('GENERATED ALWAYS') },
     ])
+  })
+})
+
+describe('a row that the table refuses', () => {
+  it('by a trigger that raises an exception is named alone', async () => {
+    const table = await made('n int')
+    await warehouse.query(
+      `CREATE FUNCTION ${table}_check() RETURNS trigger LANGUAGE plpgsql AS
+       $$ BEGIN IF NEW.n = 5 THEN RAISE EXCEPTION 'no fives here'; END IF; RETURN NEW; END $$`,
+    )
+    await warehouse.query(`CREATE TRIGGER checked BEFORE INSERT ON ${table} FOR EACH ROW EXECUTE FUNCTION ${table}_check()`)
+    const records = Array.from({ length: 10 }, (_, n) => ({ n }))
+    expect(await write({ table }, records)).toMatchObject({
+      kind: 'at_fault',
+      records: [{ offset: 5n, code: 'postgres_P0001', message: expect.stringContaining('no fives here') }],
+    })
+  })
+
+  it('because its key is too large for the index is named alone', async () => {
+    const table = await made('k text PRIMARY KEY, n int')
+    // What does not compress: an index entry may have about 2,700 bytes.
+    const large = Array.from({ length: 400 }, (_, i) => createHash('sha256').update(String(i)).digest('hex')).join('')
+    const records = [
+      { k: 'a', n: 1 },
+      { k: large, n: 2 },
+      { k: 'b', n: 3 },
+    ]
+    for (const config of [{ table }, { table, mode: 'upsert', key: ['k'] }])
+      expect(await write(config, records)).toMatchObject({ kind: 'at_fault', records: [{ offset: 1n, code: 'postgres_54000' }] })
   })
 })
 

@@ -8,6 +8,7 @@ import pg from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { connect, lettersOf, stream } from '../harness/connectors.ts'
+import { limitMs } from '../harness/machine-speed.ts'
 import { createStream, readAll, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
 
 let client: Client
@@ -290,6 +291,21 @@ describe('a web service as a source', () => {
     pages[2]!.items.push({ n: 6 })
     await waitForTotal(client, to.id, 7)
     expect((await readAll(client, to.id)).map(({ n }) => n)).toEqual([0, 1, 2, 3, 4, 5, 6])
+    await client.call('DELETE', `/v1/pipelines/${id}`)
+    web.close()
+  })
+
+  it('that sends no JSON is named as the reason, and is read on once it does', { timeout: limitMs(90_000) }, async () => {
+    let body = 'soon'
+    const web = await openWebService(() => ({ status: 200, headers: { 'content-type': 'application/json' }, body }))
+    const to = await createStream(client, { n: 'integer' })
+    const source = { connector_id: 'conn_http', config: { url: web.url, poll_interval_ms: 200 } }
+    const id = await connect(client, source, [], stream(to.id))
+    type Status = { tasks: { reason: string | null }[] }
+    const reasons = async () => (await client.call<Status>('GET', `/v1/pipelines/${id}/status`)).body.tasks.map(({ reason }) => reason)
+    await eventually('the reason is shown', async () => (await reasons()).some((reason) => reason?.includes('JSON')), limitMs(30_000))
+    body = '[{"n":1},{"n":2}]'
+    await waitForTotal(client, to.id, 2)
     await client.call('DELETE', `/v1/pipelines/${id}`)
     web.close()
   })

@@ -63,6 +63,7 @@ function fieldsOf(row: string): (string | null | undefined)[] {
     })
 }
 
+/** A lone surrogate that was not written as an escape is U+FFFD in the bytes already. */
 const wellFormed = (text: string): string => Buffer.from(text, 'utf8').toString('utf8')
 const hasNul = (value: unknown): boolean => typeof value === 'string' && value.includes('\0')
 
@@ -83,6 +84,15 @@ describe('a row for COPY', () => {
       }),
     )
   })
+
+  it.each([copyFormat(), { kind: 'csv', columns: NAMES, delimiter: ',' } as RowFormat])(
+    'is refused for half of a surrogate pair, which UTF-8 has not',
+    (format) => {
+      for (const text of ['\\ud800', 'x\\udc00y', '\\ud83d\\ud83d\\ude00'])
+        expect(encode(format, `{"b":"${text}"}`)).toMatchObject({ code: 'lone_surrogate' })
+      expect(encode(format, '{"b":"\\ud83d\\ude00"}')).toContain('😀')
+    },
+  )
 
   it('is refused for everything that is not one JSON object', () => {
     fc.assert(
@@ -127,6 +137,18 @@ describe('a row for COPY', () => {
         const format: RowFormat = { ...copyFormat(), columns: [{ name: 'a', kind: 'bytes', absent: '\\N' }] } as RowFormat
         const base64 = Buffer.from(bytes).toString('base64')
         expect(fieldsOf(encode(format, JSON.stringify({ a: base64 })) as string)).toEqual([`\\x${Buffer.from(bytes).toString('hex')}`])
+      }),
+    )
+  })
+
+  it('refuses text that is nearly base64: cut, with something behind its padding, or with bits that no byte takes', () => {
+    const format: RowFormat = { ...copyFormat(), columns: [{ name: 'a', kind: 'bytes', absent: '\\N' }] } as RowFormat
+    const isTaken = (text: string): boolean => typeof encode(format, JSON.stringify({ a: text })) === 'string'
+    for (const text of ['QUJD=REVG', 'A', 'QUI', 'QQ', 'QQ=', 'QQ=Q', 'QQ===', 'Q===', '=', 'QR==', 'QUJ=', 'QUI=\n'])
+      expect(isTaken(text), text).toBe(false)
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom('A', 'Q', 'g', '/', '='), maxLength: 9 }), (text) => {
+        expect(isTaken(text)).toBe(Buffer.from(text, 'base64').toString('base64') === text)
       }),
     )
   })

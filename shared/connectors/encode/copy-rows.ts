@@ -5,14 +5,14 @@
 import type { RowFormat } from '../row-format.ts'
 import { ABSENT, ESCAPED, LITERAL, NESTED, NULL, STRING, createMemberScanner } from '../../model/json-members.ts'
 import { reserve, type RowBuffer } from './row-buffer.ts'
-import type { RowEncoder, RowFault } from './row-encoder.ts'
+import type { RowEncoder } from './row-encoder.ts'
+import { LONE_SURROGATE, NOT_AN_OBJECT, type RowFault } from './row-faults.ts'
 
 const BACKSLASH = 0x5c
 const PLAIN = 0
 const JSON_KIND = 1
 const BYTES_KIND = 2
 
-const NOT_AN_OBJECT: RowFault = { code: 'not_a_json_object', message: 'the value is not one JSON object' }
 const NUL: RowFault = { code: 'nul_character', message: 'the value holds the character U+0000, which Postgres text cannot contain' }
 const TOMBSTONE: RowFault = { code: 'null_value', message: 'the record has no value, so there is no row to write' }
 const BAD_ESCAPE: RowFault = { code: 'not_a_json_object', message: 'a string in the value contains an invalid JSON escape' }
@@ -143,8 +143,8 @@ function putUnescaped(source: Uint8Array, start: number, end: number, into: RowB
       }
     }
     if (unit === 0) return NUL
-    // A lone surrogate is not a character: U+FFFD replaces it, as in other decoders.
-    putCharacter(unit >= 0xd800 && unit <= 0xdfff ? 0xfffd : unit, into)
+    if (unit >= 0xd800 && unit <= 0xdfff) return LONE_SURROGATE
+    putCharacter(unit, into)
   }
   return undefined
 }
@@ -192,7 +192,10 @@ for (const [index, character] of [...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 
 const NOT_BASE64: RowFault = { code: 'not_base64', message: 'the value for a bytea column is not base64' }
 
-/** Writes base64 (RFC 4648 §4) as Postgres' hexadecimal form of bytes. */
+/**
+ * Writes base64 (RFC 4648 §4) as Postgres' hexadecimal form of bytes. Padding is required, and bits that no byte takes must be zero (§3.5):
+ * else two texts would stand for the same bytes.
+ */
 function putBytes(source: Uint8Array, start: number, end: number, into: RowBuffer): RowFault | undefined {
   const { bytes } = into
   bytes[into.used++] = BACKSLASH
@@ -200,11 +203,14 @@ function putBytes(source: Uint8Array, start: number, end: number, into: RowBuffe
   bytes[into.used++] = 0x78
   let bits = 0
   let have = 0
-  for (let i = start; i < end; i++) {
+  let characters = 0
+  let i = start
+  for (; i < end; i++) {
     let byte = source[i]!
     // "\/" is the only escape that base64 text may contain.
     if (byte === BACKSLASH && (byte = source[++i]!) !== 0x2f) return NOT_BASE64
     if (byte === 0x3d) break
+    characters++
     const sextet = byte < 128 ? SEXTETS[byte]! : -1
     if (sextet < 0) return NOT_BASE64
     bits = ((bits << 6) | sextet) & 0xffff
@@ -216,7 +222,9 @@ function putBytes(source: Uint8Array, start: number, end: number, into: RowBuffe
       bytes[into.used++] = HEX[value & 15]!
     }
   }
-  return undefined
+  const padding = end - i
+  const isPadded = padding <= 2 && (characters + padding) % 4 === 0 && (padding < 2 || source[end - 1] === 0x3d)
+  return isPadded && (bits & ((1 << have) - 1)) === 0 ? undefined : NOT_BASE64
 }
 
 /** Writes the whole document, of any JSON type, as the only column. */

@@ -2,9 +2,9 @@
 import type { RowFormat } from '../row-format.ts'
 import { ABSENT, ESCAPED, NULL, STRING, createMemberScanner, unescapeText } from '../../model/json-members.ts'
 import { reserve, type RowBuffer } from './row-buffer.ts'
-import type { RowEncoder, RowFault } from './row-encoder.ts'
+import type { RowEncoder } from './row-encoder.ts'
+import { LONE_SURROGATE, NOT_AN_OBJECT } from './row-faults.ts'
 
-const NOT_AN_OBJECT: RowFault = { code: 'not_a_json_object', message: 'the value is not one JSON object' }
 const QUOTE = 0x22
 
 /** Returns an encoder of JSON objects as CSV rows, each ended by CR LF. Null and absent members become empty fields. */
@@ -21,12 +21,14 @@ export function createCsvEncoder({ columns, delimiter }: Extract<RowFormat, { ki
       const sort = sorts[column]!
       if (sort === ABSENT || sort === NULL) continue
       if (sort === ESCAPED) {
-        let text: Uint8Array
+        let unescaped: string
         try {
-          text = encoder.encode(unescapeText(source, starts[column]!, ends[column]!))
+          unescaped = unescapeText(source, starts[column]!, ends[column]!)
         } catch {
           return NOT_AN_OBJECT
         }
+        if (!unescaped.isWellFormed()) return LONE_SURROGATE
+        const text = encoder.encode(unescaped)
         putField(text, 0, text.length, apart, into)
         // An empty string is quoted, because it differs from a missing one.
       } else if (sort === STRING && starts[column] === ends[column]) {

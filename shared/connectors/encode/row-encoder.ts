@@ -6,10 +6,8 @@ import { createCsvEncoder } from './csv-rows.ts'
 import { createRecordEncoder } from './whole-records.ts'
 import { createJsonLinesEncoder } from './json-lines.ts'
 import { createMetadataEncoder } from './row-metadata.ts'
+import { NOT_AN_OBJECT, type RowFault } from './row-faults.ts'
 import type { RowBuffer } from './row-buffer.ts'
-
-/** Why a record can't be encoded as a row. */
-export type RowFault = { code: string; message: string }
 
 /**
  * Appends the value at `[from, to)` of `source` to `into` without ending the row. Returns the fault of a record that makes no row; some of
@@ -36,8 +34,6 @@ export function createRowEncoder(format: RowFormat): RowEncoder {
   const encode = format.metadata ? createMetadataEncoder(format.metadata) : createJsonLinesEncoder()
   return format.onlyObjects ? onlyObjects(encode) : encode
 }
-
-const NOT_AN_OBJECT: RowFault = { code: 'not_a_json_object', message: 'the value is not one JSON object' }
 
 function onlyObjects(encode: RowEncoder): RowEncoder {
   return (source, from, to, ...rest) => {

@@ -24,7 +24,8 @@ const ANSWER_BYTES_MAX = 32 << 20
 /** What services answer for the page behind the last one. */
 const NO_PAGE = new Set([400, 404, 416])
 const BACKOFF_MS = 1000
-const BACKOFF_MAX_MS = 60_000
+/** Failures in a row that are tried again without a word. */
+const FAILURES_MAX = 2
 
 /** Opens the source: split 0 reads the pages, one after the other. */
 export async function openHttpSource(config: HttpSourceConfig, context: ConnectorContext): Promise<OpenSource> {
@@ -119,9 +120,10 @@ export async function openHttpSource(config: HttpSourceConfig, context: Connecto
           }
         } catch (error) {
           if (signal.aborted) return
-          if (refusalIn(error)) throw error
+          // From then on the pipeline shows the reason, and starts over at the position with a backoff of its own.
+          if (refusalIn(error) || failures >= FAILURES_MAX) throw error
           context.log('warn', `the web service: ${reasonOf(error)}`)
-          await sleep(Math.min(BACKOFF_MS * 2 ** failures++, BACKOFF_MAX_MS), undefined, { signal }).catch(() => {})
+          await sleep(BACKOFF_MS * 2 ** failures++, undefined, { signal }).catch(() => {})
           continue
         }
         if (!hasMore) await sleep(config.poll_interval_ms, undefined, { signal }).catch(() => {})

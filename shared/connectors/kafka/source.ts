@@ -106,7 +106,10 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
   const addRecords = createRecordReader(config, registry)
   const look = createTopicLook(cluster, config.topic)
 
-  /** Fetches once from every leader, and moves the positions on. Yields whenever the block is full. Returns true if a leader has moved. */
+  /**
+   * Fetches once from every leader, and moves the positions on. Yields whenever the block is full. Returns true if a leader has moved or is
+   * missing.
+   */
   async function* fetchInto(
     into: BlockBuilder,
     connections: Connections,
@@ -117,6 +120,11 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
   ): AsyncGenerator<void, boolean> {
     let moved = false
     for (const [leader, partitions] of Map.groupBy(own, (partition) => layout.leaders[partition]!)) {
+      // Without a leader for now: the others go on meanwhile.
+      if (leader < 0) {
+        moved = true
+        continue
+      }
       const request = {
         topicId: layout.topicId,
         partitions: partitions.map((partition) => ({ partition, offset: positions.get(partition)!, bytesMax: 1 << 20 })),

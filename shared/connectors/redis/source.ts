@@ -1,6 +1,7 @@
 /** Reads entries of a Redis stream as records. The position is the last entry's id. Only split 0 reads, because ids are one order. */
 import type { Redis } from 'ioredis'
-import { ConfigRefused, type ConnectorContext } from '../connector.ts'
+import type { ConnectorContext } from '../connector.ts'
+import { nextCount, type AnswerSize } from '../next-count.ts'
 import { createBlockBuilder } from '../record-block.ts'
 import type { OpenSource, SourceRead } from '../source.ts'
 import { answerOf, connectRedis, failureOf } from './connection.ts'
@@ -11,7 +12,7 @@ const WAIT_MS = 500
 /** The number of entries requested depends on the size of earlier ones, so that a reply has about this many bytes. */
 const ANSWER_BYTES = 1 << 20
 const ENTRIES_FIRST = 1
-const ENTRIES_MAX = 1000
+const ANSWER: AnswerSize = { bytes: ANSWER_BYTES, countMax: 1000 }
 /** Most bytes of a record; leaves room for the rest of a batch. */
 const RECORD_BYTES_MAX = 7 << 20
 const FIRST_ID = '0-0'
@@ -61,13 +62,19 @@ async function* readFrom(
       if (!isEntry(entry)) throw new Error('the answer to XREAD has an entry that is not an id and pairs of field and value')
       const record = recordOf(entry, config.field)
       bytes += entry[1].reduce((sum, part) => sum + part.length, 0)
-      builder.add(null, record)
       after = entry[0].toString('latin1')
+      if (record.length <= RECORD_BYTES_MAX) builder.add(null, record)
+      else
+        builder.refuse(
+          'record_too_large',
+          `the entry ${after} has ${record.length} bytes; a record may have at most ${RECORD_BYTES_MAX}`,
+          record,
+        )
       if (builder.bytes < ANSWER_BYTES && at < entries.length - 1) continue
       yield { block: builder.take(), position: after }
       if (signal.aborted) return
     }
-    if (entries.length > 0) asked = nextCount(asked, bytes / entries.length)
+    asked = nextCount(asked, { count: entries.length, bytes }, ANSWER)
   }
 }
 
@@ -78,23 +85,16 @@ function isEntry(entry: unknown): entry is Entry {
   return fields.length % 2 === 0 && fields.every((part) => Buffer.isBuffer(part))
 }
 
-/** At most twice as many as before, because entries may become larger. */
-const nextCount = (asked: number, bytesEach: number): number =>
-  Math.max(1, Math.min(2 * asked, ENTRIES_MAX, Math.floor(ANSWER_BYTES / Math.max(1, bytesEach))))
-
 async function lastId(client: Redis, stream: string, signal: AbortSignal): Promise<string> {
   const [last] = await answerOf(client, client.xrevrange(stream, '+', '-', 'COUNT', 1), signal)
   return last?.[0] ?? FIRST_ID
 }
 
 /** The field's value, unchanged. An entry without the field becomes an object of all its fields: nothing is lost, a step can refuse it. */
-function recordOf([id, fields]: Entry, field: string | undefined): Buffer {
+function recordOf([, fields]: Entry, field: string | undefined): Buffer {
   let record: Buffer | undefined
   for (let at = 0; field !== undefined && at < fields.length; at += 2) if (fields[at]!.toString('utf8') === field) record = fields[at + 1]!
-  record ??= objectOf(fields)
-  if (record.length > RECORD_BYTES_MAX)
-    throw new ConfigRefused(`the entry ${id.toString('latin1')} has ${record.length} bytes; a record may have at most ${RECORD_BYTES_MAX}`)
-  return record
+  return record ?? objectOf(fields)
 }
 
 function objectOf(fields: Buffer[]): Buffer {

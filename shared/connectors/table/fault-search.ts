@@ -14,8 +14,10 @@ const VERSION_WITH_INPUT_ERRORS = 160_000
 /** Without it, rows per chunk: for each row that COPY reports, the rest of its chunk is tried again. */
 const CHUNK_ROWS = 64
 
-/** Whether a row is to blame, by SQLSTATE class: 22 (data exceptions) and 23 (integrity constraints). */
-export const isRowFault = ({ code }: { code?: string }): boolean => code !== undefined && (code.startsWith('22') || code.startsWith('23'))
+/** SQLSTATE classes: data exceptions, integrity constraints, a value that is too large for an index, what a trigger raises in PL/pgSQL. */
+const ROW_FAULTS = new Set(['22', '23', '54', 'P0'])
+/** Whether a row is to blame. */
+export const isRowFault = ({ code }: { code?: string }): boolean => code !== undefined && ROW_FAULTS.has(code.slice(0, 2))
 
 /** Finds the rows that the table refuses. */
 export type FaultSearch = {
@@ -43,7 +45,7 @@ BEGIN
     dps_n := dps_n + 1;
     BEGIN
       ${rowStatement}
-    EXCEPTION WHEN data_exception OR integrity_constraint_violation THEN
+    EXCEPTION WHEN data_exception OR integrity_constraint_violation OR program_limit_exceeded OR plpgsql_error THEN
       dps_code := SQLSTATE;
       dps_text := SQLERRM;
       RETURN NEXT;

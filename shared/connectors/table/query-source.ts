@@ -5,14 +5,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
+import { nextCount } from '../next-count.ts'
 import { createBlockBuilder } from '../record-block.ts'
 import type { OpenSource } from '../source.ts'
 import { rowToJson, SESSION_OPTIONS } from './column-json.ts'
 import type { TableSourceConfig } from './connector.ts'
 import { clientConfigOf, openDatabase, SOURCE_LIMITS } from './connection.ts'
-import { readColumns, readTextRows } from './table-shape.ts'
-
-const ROWS = 5000
+import { readColumns, readTextRows, ROWS, ROWS_FIRST } from './table-shape.ts'
 
 /** Opens the source that reads rows by a growing column. */
 export async function openQuerySource(config: TableSourceConfig, context: ConnectorContext): Promise<OpenSource> {
@@ -32,8 +31,9 @@ export async function openQuerySource(config: TableSourceConfig, context: Connec
         const by = [cursor, ...shape.key.filter((name) => name !== cursor)]
         let behind = position === undefined ? [] : z.array(z.string()).parse(JSON.parse(position))
         const builder = createBlockBuilder()
+        let asked = ROWS_FIRST
         while (!signal.aborted) {
-          const rows = await readTextRows(client, config.table, shape, by, behind, ROWS)
+          const rows = await readTextRows(client, config.table, shape, by, behind, asked)
           const placed = rows.filter((row) =>
             by.every((name) => typeof row[shape.columns.findIndex((column) => column.name === name)] === 'string'),
           )
@@ -41,13 +41,15 @@ export async function openQuerySource(config: TableSourceConfig, context: Connec
             const key = row.map((value, index) => (shape.key.includes(shape.columns[index]!.name) ? value : undefined))
             builder.add(Buffer.from(rowToJson(shape.columns, key)), Buffer.from(rowToJson(shape.columns, row)))
           }
+          const isWhole = placed.length < asked
+          asked = nextCount(asked, { count: placed.length, bytes: builder.bytes }, ROWS)
           const last = placed.at(-1)
           if (last) {
             behind = by.map((name) => last[shape.columns.findIndex((column) => column.name === name)]!)
             yield { block: builder.take(), position: JSON.stringify(behind) }
           }
           // Rows without a cursor are last, and are asked for again.
-          if (placed.length < ROWS) await sleep(config.poll_interval_ms, undefined, { signal }).catch(() => {})
+          if (isWhole) await sleep(config.poll_interval_ms, undefined, { signal }).catch(() => {})
         }
       } finally {
         await close()

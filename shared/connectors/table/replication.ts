@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { LogicalReplicationService } from 'pg-logical-replication'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
+import { nextCount } from '../next-count.ts'
 import { createBlockBuilder } from '../record-block.ts'
 import { SNAPSHOT_HEADERS } from './change-headers.ts'
 import { BLOCK_BYTES, createChangeCollector, keyJson, Position } from './collect-changes.ts'
@@ -17,9 +18,8 @@ import type { TableSourceConfig } from './connector.ts'
 import { createDecoder, lsnText, parseLsn } from './pgoutput.ts'
 import { clientConfigOf, SOURCE_LIMITS, socketOf, withDatabase } from './connection.ts'
 import { assertPublished, assertSlot, createSlot, dropOtherSlots, findSlot, publicationOf, type WithClient } from './replication-slot.ts'
-import { findRow, readLoggedColumns, readTextRows, type LoggedShape, type TableShape } from './table-shape.ts'
+import { findRow, readLoggedColumns, readTextRows, ROWS, ROWS_FIRST, type LoggedShape, type TableShape } from './table-shape.ts'
 
-const SNAPSHOT_ROWS = 5000
 /** Most bytes of changes that wait to be yielded; beyond it the stream is paused. */
 const WAITING_BYTES_MAX = 4 << 20
 const GATHER_MS = 10
@@ -51,7 +51,7 @@ function createPlugin(publication: string, onMessage: (message: Buffer) => void)
   return plugin
 }
 
-/** Reads the existing rows in key order, `SNAPSHOT_ROWS` at a time. */
+/** Reads the existing rows in key order. */
 async function* readRows(
   withClient: WithClient,
   table: string,
@@ -61,13 +61,15 @@ async function* readRows(
 ): AsyncGenerator<SourceRead> {
   let behind = from.k ?? []
   const builder = createBlockBuilder(BLOCK_BYTES)
+  let asked = ROWS_FIRST
   while (!signal.aborted) {
-    const rows = await withClient((client) => readTextRows(client, table, shape, shape.key, behind, SNAPSHOT_ROWS))
+    const rows = await withClient((client) => readTextRows(client, table, shape, shape.key, behind, asked))
     for (const row of rows)
       builder.add(Buffer.from(keyJson(shape.columns, row, shape.key)), Buffer.from(rowToJson(shape.columns, row)), SNAPSHOT_HEADERS)
     const last = rows.at(-1)
     if (last) behind = shape.key.map((name) => last[shape.columns.findIndex((column) => column.name === name)]!)
-    const isDone = rows.length < SNAPSHOT_ROWS
+    const isDone = rows.length < asked
+    asked = nextCount(asked, { count: rows.length, bytes: builder.bytes }, ROWS)
     yield { block: builder.take(), position: JSON.stringify({ ...from, k: isDone ? null : behind, n: 0 }) }
     if (isDone) return
   }

@@ -1,4 +1,5 @@
 /** A table as a source sees it: columns with their types, the primary key, and rows in Postgres' text form. */
+import type { AnswerSize } from '../next-count.ts'
 import type pg from 'pg'
 import { ConfigRefused } from '../connector.ts'
 import type { SourceColumn } from './column-json.ts'
@@ -62,6 +63,11 @@ export async function readLoggedColumns(client: pg.Client, table: string): Promi
 }
 
 const AS_TEXT = { getTypeParser: () => (value: string) => value }
+
+/** Rows of the first request: as many as may be, each of them, as large as a record. */
+export const ROWS_FIRST = 16
+/** Rows of a request, by the sizes of those before. */
+export const ROWS: AnswerSize = { bytes: 8 << 20, countMax: 5000 }
 
 /** Returns up to `limit` rows after `values` in the order of `by`, or equal to them with `=`. Without values it starts at the first row. */
 export async function readTextRows(
