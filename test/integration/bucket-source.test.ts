@@ -87,10 +87,10 @@ describe('objects that can’t be read', () => {
     })
 
     // Once replaced by a good object, it is read.
-    await s3.put(`${prefix}d.csv.gz`, gzipSync('id,text\n20,twenty\n'))
+    await s3.put(`${prefix}d.csv.gz`, Buffer.concat([gzipSync('id,text\n20,twenty\n'), gzipSync('21,one more\n')]))
     await eventually(
-      'the replaced object is read',
-      async () => (await warehouse.query(`SELECT FROM ${name} WHERE id = '20'`)).rowCount === 1,
+      'both members of the replaced object are read',
+      async () => (await warehouse.query(`SELECT FROM ${name} WHERE id IN ('20', '21')`)).rowCount === 2,
     )
     await client.call('DELETE', `/v1/pipelines/${id}`)
   })

@@ -85,18 +85,24 @@ export function createRecordReader(config: Pick<KafkaSourceConfig, 'topic' | 'fr
   }
 }
 
-/** The topic as it is now, looked at again from time to time; it throws ConfigRefused when the topic was recreated. */
-function openTopic(look: () => Promise<TopicLayout>, config: KafkaSourceConfig, idBefore: string | undefined) {
+/**
+ * The topic as it is now, looked at again from time to time. When it was recreated, `onRecreated` is called, and throws ConfigRefused where
+ * the new one must not be read.
+ */
+function openTopic(look: () => Promise<TopicLayout>, idBefore: string | undefined, onRecreated: () => void) {
   let topicId = idBefore
   return keepLayout(async () => {
     const found = await look()
-    topicId ??= found.topicId
-    if (found.topicId !== topicId)
-      throw new ConfigRefused(
-        `the topic ${config.topic} was deleted and recreated: its offsets are not those of the topic that was being read`,
-      )
+    if (topicId !== undefined && found.topicId !== topicId) onRecreated()
+    topicId = found.topicId
     return found
   })
+}
+
+/** A position is lost. Throws ConfigRefused with the reason, unless the pipeline is to go on with the first record that is there. */
+function lose({ onLostPosition, log }: ConnectorContext, reason: string): void {
+  if (onLostPosition !== 'earliest') throw new ConfigRefused(`${reason} (with on_lost_position earliest it goes on with what is there)`)
+  log('warn', `${reason}; it goes on with the first record that is there`)
 }
 
 /** Opens the source: each split reads its share of the partitions. */
@@ -134,13 +140,16 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
       }
       const connection = await untilAborted(signal, connections.leader(leader))
       const answer = await untilAborted(signal, fetchBatches(connection, request))
-      for (const { partition, bytes, aborted, errorCode, logStartOffset } of answer.partitions) {
+      for (const { partition, bytes, aborted, errorCode } of answer.partitions) {
         const position = positions.get(partition)!
-        if (errorCode === KAFKA_ERRORS.offsetOutOfRange)
-          throw new ConfigRefused(
-            `offset ${position} of partition ${partition} is outside of what ${config.topic} holds (from ${logStartOffset})`,
-          )
-        if (hasMoved(errorCode)) moved = true
+        if (errorCode === KAFKA_ERRORS.offsetOutOfRange) {
+          const start = (await untilAborted(signal, cluster.offsets(layout, [partition], 'earliest'))).get(partition)!
+          const reason = `offset ${position} of partition ${partition} is outside of what ${config.topic} holds (from ${start})`
+          // One behind the end is no matter of retention: what was read is perhaps there again.
+          if (position > start) throw new ConfigRefused(reason)
+          lose(context, reason)
+          positions.set(partition, start)
+        } else if (hasMoved(errorCode)) moved = true
         else if (errorCode !== 0) throw new Error(`fetching ${config.topic}: ${kafkaErrorName(errorCode)}`)
         else if (bytes)
           for await (const next of addRecords(bytes, partition, position, aborted, into, signal)) {
@@ -160,7 +169,10 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
         const positions = new Map(Object.entries(offsets).map(([partition, offset]) => [Number(partition), BigInt(offset!)]))
         let isFirst = position === undefined
         let [yielded, yieldedAt] = [position, performance.now()]
-        const topic = openTopic(look, config, knownId)
+        const topic = openTopic(look, knownId, () => {
+          lose(context, `the topic ${config.topic} was deleted and recreated: its offsets are not those of the topic that was being read`)
+          positions.clear()
+        })
         while (!signal.aborted) {
           const layout = await untilAborted(signal, topic.current())
           const own = layout.leaders.map((_, partition) => partition).filter((partition) => partition % split.count === split.index)

@@ -30,7 +30,9 @@ export function openEncodeThread(): EncodeThread {
       else settled?.resolve(answer.made)
     })
     const end = (reason: string) => {
-      if (worker === started) worker = undefined
+      // The end of one that failed comes when another one may be at work.
+      if (worker !== started) return
+      worker = undefined
       for (const settled of waiting.values()) settled.reject(new Error(reason))
       waiting.clear()
     }
