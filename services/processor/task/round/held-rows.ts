@@ -24,14 +24,22 @@ export type HeldRowsOptions = {
   budget: ByteBudget
 }
 
-/** When held rows crowd the byte budget, a partition is flushed early only from this many bytes on. */
+/** When held rows crowd the byte budget, partitions are flushed early from this many bytes on; where all have fewer, the largest one is. */
 const CROWDED_BYTES_MIN = 1 << 20
 
 export function createHeldRows({ sink: { boundaries }, planned, budget }: HeldRowsOptions) {
   const held = new Map<number, Held>()
 
-  function isFull({ bytes, count, since }: Held): boolean {
-    if (!boundaries || (bytes >= CROWDED_BYTES_MIN && budget.isCrowded())) return true
+  /** From how many bytes on a partition is flushed early. A task that holds little has no part in the crowd. */
+  function earlyFrom(): number {
+    if (!budget.isCrowded()) return Infinity
+    let [all, largest] = [0, 0]
+    for (const { bytes } of held.values()) [all, largest] = [all + bytes, Math.max(largest, bytes)]
+    return all < CROWDED_BYTES_MIN ? Infinity : Math.min(CROWDED_BYTES_MIN, largest)
+  }
+
+  function isFull({ bytes, count, since }: Held, early: number): boolean {
+    if (!boundaries || bytes >= early) return true
     return bytes >= boundaries.bytesMax || count >= boundaries.recordsMax || performance.now() - since >= boundaries.intervalMs
   }
 
@@ -76,10 +84,15 @@ export function createHeldRows({ sink: { boundaries }, planned, budget }: HeldRo
   return {
     add,
     /** A partition has come to a boundary. */
-    isDue: (): boolean => [...held.values()].some(isFull),
+    isDue(): boolean {
+      const early = earlyFrom()
+      return [...held.values()].some((each) => isFull(each, early))
+    },
     /** What can be written: the partitions at a boundary, or all of them. */
-    parts: (isAll: boolean): [number, Held][] =>
-      [...held].filter(([partition, each]) => (isAll || isFull(each)) && isWhole(partition, each)),
+    parts(isAll: boolean): [number, Held][] {
+      const early = earlyFrom()
+      return [...held].filter(([partition, each]) => (isAll || isFull(each, early)) && isWhole(partition, each))
+    },
     /** The partition's rows were written. */
     release(partition: number): void {
       budget.hold(-(held.get(partition)?.bytes ?? 0))
