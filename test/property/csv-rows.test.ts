@@ -77,6 +77,7 @@ describe('a CSV object', () => {
     ['an open quote', 'x","y\n', ''],
     ['a quote that only its own next line closes', '"a"x,"y\n', ''],
     ['a malformed row that ends in the last line', '"a"x,"y\n', 'z"\n'],
+    ['an open quote, and a carriage return alone behind it', 'x","y\r', ''],
   ])(
     'with %s in each line takes time for each line alone, and refuses each of them',
     { timeout: limitMs(60_000) },
@@ -94,6 +95,19 @@ describe('a CSV object', () => {
       expect(many / few).toBeLessThan(40)
     },
   )
+
+  it('keeps the row behind a line of megabytes that ends with a chunk, and with a carriage return', async () => {
+    const text = `a,b\r${'x'.repeat(1_100_000)}\r3,4\r5,6\r`
+    const behind = text.indexOf('\r', 4) + 1
+    for (const chunk of [behind, behind - 1, behind + 1]) {
+      const { rows, refused } = await read(text, chunk)
+      expect(rows).toEqual([
+        { a: '3', b: '4' },
+        { a: '5', b: '6' },
+      ])
+      expect(refused.length).toBe(1)
+    }
+  })
 
   it('refuses a line of megabytes once, however it is cut into chunks, and goes on after it', async () => {
     for (const chunk of [10_000, 1 << 16, 1 << 22]) {

@@ -47,7 +47,7 @@ export function createRowEnds(bytes: Buffer, isAll: boolean, quote: boolean, sep
     let at = from
     while (at < most) {
       const byte = bytes[at]!
-      if (isQuoted && byte === LINE_FEED && at < stopped.at) {
+      if (isQuoted && (byte === LINE_FEED || byte === CARRIAGE_RETURN) && at < stopped.at) {
         ;({ at, isQuoted, isFieldStart } = stopped)
         continue
       }

@@ -190,6 +190,9 @@ function openSplitter(
   return split
 }
 
+/** What is kept of bytes that are skipped: a carriage return at their end ends the line, whatever follows. */
+const lastReturn = (bytes: Buffer): Buffer => (bytes.at(-1) === CARRIAGE_RETURN ? bytes.subarray(-1) : Buffer.alloc(0))
+
 /** A reader that adds the object’s rows to the block. */
 export function openCsv(
   object: string,
@@ -248,13 +251,13 @@ export function openCsv(
       }
       if (isTooLong) {
         const { next } = lineEnd(bytes, 0, false)
-        if (next < 0) return void (rest = bytes.at(-1) === CARRIAGE_RETURN ? bytes.subarray(-1) : Buffer.alloc(0))
+        if (next < 0) return void (rest = lastReturn(bytes))
         isTooLong = false
         bytes = bytes.subarray(next)
       }
       const at = split(bytes, false)
       isTooLong = at < 0
-      rest = at < 0 ? Buffer.alloc(0) : bytes.subarray(at)
+      rest = at < 0 ? lastReturn(bytes) : bytes.subarray(at)
     },
     end() {
       if (!isTooLong) split(rest, true)
