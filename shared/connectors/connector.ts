@@ -131,8 +131,8 @@ export type ConnectorContext = {
   origin: string
   /** Known types of the members of a sink's records, by name. */
   fields: Readonly<Record<string, string>> | undefined
-  /** What a source does whose position the other system has not kept; left out, it fails. */
-  onLostPosition?: 'fail' | 'earliest'
+  /** What a source does whose position the other system has not kept, asked when it is lost; left out, it fails. */
+  onLostPosition?(): 'fail' | 'earliest'
   /** Returns the value of the secret. Throws when the account has no such secret. */
   secret(reference: { $secret: string }): string
   /** Registers a secret that the external system issued, such as a token, so that it is masked like the others. */

@@ -35,7 +35,7 @@ const write = (topic: string, from: number, to: number) =>
 
 /** Reads so many records from the state on, by the policy. */
 async function read(topic: string, state: SplitState, count: number, onLostPosition: 'fail' | 'earliest') {
-  const context = contextFor({ onLostPosition })
+  const context = contextFor({ onLostPosition: () => onLostPosition })
   const source = await (await findConnector('conn_kafka')!.source!.open!())({ brokers: second.brokers, topic, start: 'earliest' }, context)
   try {
     const values = await readSplit(source, { index: 0, count: 1 }, state, (values) => values.length >= count)

@@ -40,14 +40,15 @@ export function startIntake(options: IntakeOptions): Task {
   const connections = cluster.openConnections(`${runIdOf(definition)}-intake-${options.task}`)
   const member = createMember({ isPaused: definition.desired === 'paused', mask: connectors.mask, onChange, log })
   let recordsDone = 0
-  let revision = definition.revision
+  let running = definition
+  const context = { ...connectors, onLostPosition: () => running.on_lost_position }
 
   async function openSource(): Promise<OpenSource> {
     const direction = findConnector(connector_id)?.source
     if (!direction?.open) throw new ConfigRefused(`this processor does not know source ${connector_id}: it may be older than the pipeline`)
     return direction
       .open()
-      .then((open) => open(config, connectors))
+      .then((open) => open(config, context))
       .catch(asAway)
   }
 
@@ -136,10 +137,10 @@ export function startIntake(options: IntakeOptions): Task {
 
   return member.asTask(
     run(),
-    () => ({ revision, inFlight: 0, recordsDone, partitions: [] }),
-    // A pipeline's source never changes, so a revision does not affect the intake.
+    () => ({ revision: running.revision, inFlight: 0, recordsDone, partitions: [] }),
+    // A pipeline's source never changes: of a revision, the policy for lost positions alone matters here.
     (next) => {
-      revision = next.revision
+      running = next
       onChange()
     },
   )

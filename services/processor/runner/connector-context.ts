@@ -16,7 +16,6 @@ export function connectorContextOf(
     runId: runIdOf(definition),
     origin: (sink.kind === 'connector' ? sink.origin : undefined) ?? definition.pipeline_id,
     fields: sinkFieldsOf(definition),
-    onLostPosition: definition.on_lost_position,
     secretOf: (name) => definitions.secret(definition.account_id, name),
     log,
     now,

@@ -31,6 +31,8 @@ const FAILURES_MAX = 2
 export async function openHttpSource(config: HttpSourceConfig, context: ConnectorContext): Promise<OpenSource> {
   const client = openHttpClient(config, context)
   const { paging } = config
+  /** In a row, whichever read they were of. */
+  let failures = 0
 
   function urlOf(position: Position): string {
     const url = new URL(config.url)
@@ -93,14 +95,13 @@ export async function openHttpSource(config: HttpSourceConfig, context: Connecto
     async *read(split, from, _seen, signal) {
       if (split.index !== 0) return
       let position: Position = from === undefined ? {} : Position.parse(JSON.parse(from))
-      for (let failures = 0; !signal.aborted;) {
+      while (!signal.aborted) {
         let hasMore = false
         try {
           const polled = await poll(position, signal)
           const fresh = polled.records.slice(position.behind ?? 0)
           const { next, hasMore: more } = behind(position, polled)
           hasMore = more
-          failures = 0
           if (fresh.length > 0 || JSON.stringify(next) !== JSON.stringify(position)) {
             const builder = createBlockBuilder(64 << 10)
             for (const record of fresh) builder.add(null, Buffer.from(record))
@@ -118,12 +119,13 @@ export async function openHttpSource(config: HttpSourceConfig, context: Connecto
               hasMore = true
             }
           }
+          failures = 0
         } catch (error) {
           if (signal.aborted) return
           // From then on the pipeline shows the reason, and starts over at the position with a backoff of its own.
-          if (refusalIn(error) || failures >= FAILURES_MAX) throw error
+          if (refusalIn(error) || ++failures > FAILURES_MAX) throw error
           context.log('warn', `the web service: ${reasonOf(error)}`)
-          await sleep(BACKOFF_MS * 2 ** failures++, undefined, { signal }).catch(() => {})
+          await sleep(BACKOFF_MS * failures, undefined, { signal }).catch(() => {})
           continue
         }
         if (!hasMore) await sleep(config.poll_interval_ms, undefined, { signal }).catch(() => {})

@@ -101,8 +101,22 @@ function openTopic(look: () => Promise<TopicLayout>, idBefore: string | undefine
 
 /** A position is lost. Throws ConfigRefused with the reason, unless the pipeline is to go on with the first record that is there. */
 function lose({ onLostPosition, log }: ConnectorContext, reason: string): void {
-  if (onLostPosition !== 'earliest') throw new ConfigRefused(`${reason} (with on_lost_position earliest it goes on with what is there)`)
+  if (onLostPosition?.() !== 'earliest') throw new ConfigRefused(`${reason} (with on_lost_position earliest it goes on with what is there)`)
   log('warn', `${reason}; it goes on with the first record that is there`)
+}
+
+/** Tells partitions with a leader from those without one, which are logged once until they have one again. */
+function createLeaderWatch({ topic }: KafkaSourceConfig, log: ConnectorContext['log']) {
+  const without = new Set<number>()
+  return (partitions: readonly number[], leader: number): boolean => {
+    for (const partition of partitions) {
+      if (leader < 0 && !without.has(partition))
+        log('warn', `partition ${partition} of ${topic} has no leader: it is read once it has one, the others go on`)
+      if (leader < 0) without.add(partition)
+      else without.delete(partition)
+    }
+    return leader >= 0
+  }
 }
 
 /** Opens the source: each split reads its share of the partitions. */
@@ -111,6 +125,7 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
   const registry = config.registry && openOtherRegistry(config.registry, context)
   const addRecords = createRecordReader(config, registry)
   const look = createTopicLook(cluster, config.topic)
+  const hasLeader = createLeaderWatch(config, context.log)
 
   /**
    * Fetches once from every leader, and moves the positions on. Yields whenever the block is full. Returns true if a leader has moved or is
@@ -126,8 +141,7 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
   ): AsyncGenerator<void, boolean> {
     let moved = false
     for (const [leader, partitions] of Map.groupBy(own, (partition) => layout.leaders[partition]!)) {
-      // Without a leader for now: the others go on meanwhile.
-      if (leader < 0) {
+      if (!hasLeader(partitions, leader)) {
         moved = true
         continue
       }
@@ -183,7 +197,8 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
             await sleep(LAYOUT_MS, undefined, { signal }).catch(() => {})
             continue
           }
-          const unknown = own.filter((partition) => !positions.has(partition))
+          // At the start all of them: else `latest` would be a later one for some.
+          const unknown = own.filter((partition) => !positions.has(partition) && (isFirst || layout.leaders[partition]! >= 0))
           if (unknown.length > 0) {
             // A partition that was added later is read from its first record, whatever `start` says.
             const starts = await untilAborted(signal, cluster.offsets(layout, unknown, isFirst ? config.start : 'earliest'))
@@ -191,14 +206,15 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
             for (const [partition, offset] of starts) positions.set(partition, offset)
           }
           const builder = createBlockBuilder(64 << 10)
-          const fetching = fetchInto(builder, connections, layout, own, positions, signal)
+          const known = own.filter((partition) => positions.has(partition))
+          const fetching = fetchInto(builder, connections, layout, known, positions, signal)
           let step = await fetching.next()
           for (; !step.done; step = await fetching.next()) {
             ;[yielded, yieldedAt] = [positionOf(positions, layout.topicId), performance.now()]
             yield { block: builder.take(), position: yielded }
             if (signal.aborted) return
           }
-          if (step.value) {
+          if (step.value || known.length === 0) {
             topic.forget()
             if (builder.count === 0) await sleep(MOVED_PAUSE_MS, undefined, { signal }).catch(() => {})
           }
