@@ -4,6 +4,7 @@
  */
 import { existsSync, writeFileSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
+import { errorOf } from '../../shared/errors/reason-of.ts'
 
 /** A machine of the attacker's. */
 export function standAside(pid: number): void {
@@ -11,13 +12,18 @@ export function standAside(pid: number): void {
   setSession(pid, constants.priority.PRIORITY_LOW)
 }
 
-/** Brokers, stores, and the second account's client. Only root may let them go first: elsewhere what they wait for counts too. */
+/**
+ * Brokers, stores, and the second account's client: by their sessions, of which Postgres makes one for each connection, and by their main
+ * threads. Only root may let them go first; elsewhere what they wait for counts too.
+ */
 export function goFirst(pid: number): void {
   try {
     setPriority(pid, constants.priority.PRIORITY_HIGH)
     setSession(pid, constants.priority.PRIORITY_HIGH)
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && /^E(PERM|ACCES|SRCH)$/.test(String(error.code)))) throw error
+    // Node's own errors have the system's code inside (`os.setPriority`).
+    const { code, info } = errorOf(error) as NodeJS.ErrnoException & { info?: { code?: string } }
+    if (!/^E(PERM|ACCES|SRCH)$/.test(info?.code ?? code ?? '')) throw error
   }
 }
 

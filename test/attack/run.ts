@@ -38,8 +38,6 @@ const modules = some([...HOSTILE.keys()], process.env.MODULES)
 const lies = some([...LIES.keys()], process.env.SERVERS)
 say(`attack by ${modules.length} modules and ${lies.length} servers, SEED=${seed}`)
 const launched = await launch({ processors: 2, way: 'processes', prefix: `attack${process.pid}`, env: { LOG_LEVEL: 'info' }, say })
-const own = [launched.controlPlane, ...launched.processors].map((service) => service.pid())
-for (const pid of childrenOf(process.pid)) if (!own.includes(pid)) goFirst(pid)
 const liars = spawn(process.execPath, ['--no-warnings', join(import.meta.dirname, 'servers', 'main.ts'), ...lies.map(String)], {
   stdio: ['pipe', 'pipe', 'inherit'],
   detached: true,
@@ -60,6 +58,8 @@ async function byLie(): Promise<Map<number, number>> {
 
 let isGreen = false
 try {
+  const own = [launched.controlPlane, ...launched.processors].map((service) => service.pid())
+  for (const pid of childrenOf(process.pid)) if (!own.includes(pid) && pid !== liars.pid) goFirst(pid)
   const ports = await byLie()
   const { apiUrl, stack } = launched
   const account = await launched.createAccount('Attacker', 'enterprise')

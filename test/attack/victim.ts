@@ -51,6 +51,8 @@ export async function startVictim(call: Caller, brokers: string[]): Promise<Vict
   })
   const ended = once(client, 'exit').then(() => Promise.reject(new Error('the second account’s client has ended')))
   ended.catch(() => {})
+  // That it can't be asked any more is known from its end.
+  client.on('error', () => {})
   await Promise.race([once(client, 'message'), ended])
   goFirst(client.pid!)
   async function ask<Asked extends keyof VictimAnswers>(what: Asked): Promise<VictimAnswers[Asked]> {
