@@ -1,8 +1,7 @@
 /** The second account: a pipeline under 500 records a second, each timed from its write until a reader at read-committed sees it. */
-import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import { good, type Caller } from './account.ts'
+import { startClient } from './client-process.ts'
 import { goFirst } from './priorities.ts'
 
 /** What the client's process is told: where it writes and reads. */
@@ -45,15 +44,7 @@ export async function startVictim(call: Caller, brokers: string[]): Promise<Vict
   )
   const place: VictimPlace = { brokers, from: { topic: from.topic, schemaId: from.schema_id }, to: { topic: to.topic } }
   // A process of its own: whatever else keeps this one would count as latency.
-  const client = fork(join(import.meta.dirname, 'victim-process.ts'), [JSON.stringify(place)], {
-    execArgv: ['--no-warnings'],
-    detached: true,
-  })
-  const ended = once(client, 'exit').then(() => Promise.reject(new Error('the second account’s client has ended')))
-  ended.catch(() => {})
-  // That it can't be asked any more is known from its end.
-  client.on('error', () => {})
-  await Promise.race([once(client, 'message'), ended])
+  const { client, ended } = await startClient('victim-process.ts', place, 'the second account’s client')
   goFirst(client.pid!)
   async function ask<Asked extends keyof VictimAnswers>(what: Asked): Promise<VictimAnswers[Asked]> {
     client.send(what)
