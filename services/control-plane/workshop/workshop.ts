@@ -89,11 +89,12 @@ export function openWorkshop({ count, env }: { count: number; env: Record<string
           const { cpuSeconds } = child.usage()
           if (hasProgressed) cpuAtProgress = cpuSeconds
           hasProgressed = false
-          if (!isLast && (cpuSeconds - cpuBefore) * 1000 > cpuMs * LAST_FROM) {
+          const usedMs = (cpuSeconds - cpuBefore) * 1000
+          if (!isLast && usedMs > cpuMs * LAST_FROM) {
             isLast = true
             child.comeLast()
           }
-          if ((cpuSeconds - cpuBefore) * 1000 > cpuMs || (cpuSeconds - cpuAtProgress) * 1000 > quietCpuMs())
+          if (usedMs > cpuMs || (cpuSeconds - cpuAtProgress) * 1000 > quietCpuMs())
             answered.resolve({ refused: `it did not end within ${cpuMs / 1000} s of processor time` })
           else if (performance.now() - from > wallMs)
             if (isWaiting) answered.resolve({ refused: `it did not end within ${wallMs / 1000} s` })

@@ -9,10 +9,9 @@ import type { RedisSourceConfig } from './connector.ts'
 
 /** How long one `XREAD` waits for an entry. */
 const WAIT_MS = 500
-/** The number of entries requested depends on the size of earlier ones, so that a reply has about this many bytes. */
-const ANSWER_BYTES = 1 << 20
 const ENTRIES_FIRST = 1
-const ANSWER: AnswerSize = { bytes: ANSWER_BYTES, countMax: 1000 }
+/** The number of entries requested depends on the size of earlier ones, so that a reply has about this many bytes. */
+const ANSWER: AnswerSize = { bytes: 1 << 20, countMax: 1000 }
 /** Most bytes of a record; leaves room for the rest of a batch. */
 const RECORD_BYTES_MAX = 7 << 20
 const FIRST_ID = '0-0'
@@ -70,7 +69,7 @@ async function* readFrom(
           `the entry ${after} has ${record.length} bytes; a record may have at most ${RECORD_BYTES_MAX}`,
           record,
         )
-      if (builder.bytes < ANSWER_BYTES && at < entries.length - 1) continue
+      if (builder.bytes < ANSWER.bytes && at < entries.length - 1) continue
       yield { block: builder.take(), position: after }
       if (signal.aborted) return
     }
