@@ -30,12 +30,22 @@ export const JOB_HEADERS = ['dps.job', 'dps.job_offset'] as const
 /** The name of a header that only dead letters of a redrive have. */
 export type JobHeader = (typeof JOB_HEADERS)[number]
 
+/**
+ * The header between JOB_HEADERS and DEAD_LETTER_HEADERS: the id of the topic that the record is in, since a recreated topic has other
+ * records at the same offsets. Dead letters of earlier versions lack it.
+ */
+export const TOPIC_ID_HEADER = 'dps.topic_id'
+
+/** The values of a dead letter's headers by name. */
+export type AddedHeaders = Partial<Record<DeadLetterHeader | JobHeader | typeof TOPIC_ID_HEADER, string>>
+
 /** The record's own headers, and the values of the dead letter's headers by name; no values if the record is not a dead letter. */
-export function splitDeadLetterHeaders(headers: Header[]): { own: Header[]; added: Partial<Record<DeadLetterHeader | JobHeader, string>> } {
+export function splitDeadLetterHeaders(headers: Header[]): { own: Header[]; added: AddedHeaders } {
   const from = headers.length - DEAD_LETTER_HEADERS.length
   const isAt = (at: number, names: readonly string[]) => at >= 0 && names.every((name, index) => headers[at + index]![0] === name)
   if (!isAt(from, DEAD_LETTER_HEADERS)) return { own: headers, added: {} }
-  const before = isAt(from - JOB_HEADERS.length, JOB_HEADERS) ? from - JOB_HEADERS.length : from
+  const id = isAt(from - 1, [TOPIC_ID_HEADER]) ? from - 1 : from
+  const before = isAt(id - JOB_HEADERS.length, JOB_HEADERS) ? id - JOB_HEADERS.length : id
   const added = headers.slice(before).map(([name, value]) => [name, value?.toString('utf8') ?? ''])
   return { own: headers.slice(0, before), added: Object.fromEntries(added) }
 }

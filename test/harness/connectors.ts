@@ -80,6 +80,7 @@ export type Letters = {
     error: { code: string; message: string }
     offset: number
     step: number | null
+    revision: number
     status: string
     redrives: number
     value: { json: unknown }

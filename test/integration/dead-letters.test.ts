@@ -207,11 +207,12 @@ describe('dead letters of the same offset', () => {
     const id = await connect(client, stream(from.id), [], table({ table: nameOf('anew') }))
     const db = openDatabase(service().databaseUrl, 1)
     const failure = { step: 1, module: '', version: '', revision: 1, error_code: 'no', error_message: 'no', attempts: 1 }
-    const letter = (at: number, key: Buffer | null, value: Buffer | null, redrives = 0) => ({
+    const letter = (at: number, key: Buffer | null, value: Buffer | null, redrives = 0, topic_id: string | null = null) => ({
       ...failure,
       pipeline_id: id,
       letter_partition: 0,
       letter_offset: String(at),
+      topic_id,
       partition: 0,
       record_offset: '7',
       redrives,
@@ -225,11 +226,16 @@ describe('dead letters of the same offset', () => {
     // The source topic was recreated: other records are at the same offset. One of them is a tombstone.
     await addDeadLetters(db, id, 0, [letter(2, null, other), letter(3, one, null), letter(4, null, other)], 5n)
     await addDeadLetters(db, id, 0, [letter(5, one, Buffer.alloc(0)), letter(6, one, null), letter(7, null, one, 1)], 8n)
+    // Topics that say who they are: the same bytes are another record in another one, and one that says nothing may be any of them.
+    const two = Buffer.from('two')
+    await addDeadLetters(db, id, 0, [letter(8, null, two, 0, 'a'), letter(9, null, two, 0, 'b'), letter(10, null, two, 0, 'a')], 11n)
+    await addDeadLetters(db, id, 0, [letter(11, null, two), letter(12, null, two, 1, 'a')], 13n)
     const rows = await db('dead_letters').where({ pipeline_id: id }).orderBy('letter_offset').select('status')
     await db.destroy()
     const statuses = rows.map(({ status }: { status: string }) => status)
     // The last one replaces the first, of the same record, and no other.
-    expect(statuses).toEqual(['copy', 'copy', 'pending', 'pending', 'copy', 'pending', 'copy', 'pending'])
+    expect(statuses.slice(0, 8)).toEqual(['copy', 'copy', 'pending', 'pending', 'copy', 'pending', 'copy', 'pending'])
+    expect(statuses.slice(8)).toEqual(['copy', 'pending', 'copy', 'copy', 'pending'])
     await client.call('DELETE', `/v1/pipelines/${id}`)
   })
 })

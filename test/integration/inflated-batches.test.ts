@@ -134,7 +134,7 @@ describe('batches that inflate to megabytes', () => {
     await writeBatches(topic, [...Array.from({ length: 30 }, () => [large]), small])
     const cluster = openCluster({ brokers: service().brokers, clientId: 'letters' })
     const letters = createDeadLetterProjection(db, cluster, () => {})
-    const { mib } = await costOf(() => letters.catchUp({ id, definition: { dead_letter_topic: topic } }, 600_000))
+    const { mib } = await costOf(() => letters.catchUp({ id, definition }, 600_000))
     expect(mib).toBeLessThan(80)
     const found = await db('dead_letters').where({ pipeline_id: id }).orderBy('letter_offset').pluck('letter_offset')
     expect(found.map(Number)).toEqual(Array.from({ length: 30 + small.length }, (_, offset) => offset))

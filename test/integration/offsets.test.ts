@@ -2,8 +2,9 @@
 import kafkajs from 'kafkajs'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { deployModule, filterOverN } from '../harness/modules.ts'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
-import { bucket, connect, countRows, openWarehouse, stream, table, waitForRows } from '../harness/connectors.ts'
+import { bucket, connect, countRows, lettersOf, openWarehouse, stream, table, waitForRows } from '../harness/connectors.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
 import { createPipeline, createStream, readAll, waitForStatus, waitForTotal, write, type NewStream } from '../harness/pipelines.ts'
 
@@ -83,6 +84,41 @@ describe('the position of a pipeline', () => {
     const to = await source()
     const id = await connect(client, bucket({ prefix: unique('none') }), [], stream(to.id), { autostart: false })
     expect((await reset(id, 'earliest')).status).toBe(409)
+  })
+})
+
+describe('the dead letters of records that are handled again', () => {
+  it('stay pending until the pipeline has passed them: then those that were delivered count as redriven, and the others are one each', async () => {
+    const [from, to] = [await source(), await source()]
+    const failing = async (...numbers: number[]) => {
+      const fails = numbers.map((n) => `value == ${n}`).join(' || ')
+      return { name: (await deployModule(client, filterOverN(`if (${fails}) record.fail('no')\n  return true`))).name, config: {} }
+    }
+    const id = await createPipeline(client, from.id, [await failing(13, 30, 45)], to.id)
+    await write(client, from.id, numbers(0, 50))
+    await waitForTotal(client, to.id, 47)
+    const letters = async () => {
+      const { dead_letters } = await lettersOf(client, id)
+      return dead_letters.map(({ offset, status, revision }) => [offset, status, revision]).toSorted()
+    }
+    const before = [13, 30, 45].map((offset) => [offset, 'pending', 1])
+    await eventually('three failed', async () => (await letters()).length === 3)
+    await stop(id)
+    const processors = [{ module_id: (await failing(45)).name, config: {} }]
+    expect((await client.call('PATCH', `/v1/pipelines/${id}`, { processors })).status).toBe(200)
+    await eventually('its tasks have left the group', async () => (await reset(id, { offsets: { 0: 20 } })).status === 200)
+    // Nothing was handled again: a position that is set forward leaves them as they are.
+    expect((await reset(id, 'latest')).status).toBe(200)
+    expect(await letters()).toEqual(before)
+    const { revision } = (await client.call<{ revision: number }>('POST', `/v1/pipelines/${id}/offsets`, { start: { offsets: { 0: 20 } } }))
+      .body
+    expect(await letters()).toEqual(before)
+    await act(id, 'start')
+    await waitForTotal(client, to.id, 47 + 29)
+    await eventually('the position is behind them', async () => (await letters()).some(([, status]) => status === 'redriven'))
+    expect(await letters()).toEqual([before[0], [30, 'redriven', 1], [45, 'pending', revision]])
+    const dry = await client.call('POST', `/v1/pipelines/${id}/dead-letters/redrive`, { dry_run: true })
+    expect(dry.body).toMatchObject({ count: 2 })
   })
 })
 

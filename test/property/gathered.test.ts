@@ -117,6 +117,7 @@ function logOf(batches: Small[]): { bytes: Buffer; end: bigint; records: Expecte
 
 async function run(log: { bytes: Buffer; end: bigint }, position: bigint, until?: bigint) {
   const input = {
+    topicId: 't1',
     partition: 0,
     sinkPartition: 0,
     deadLetterPartition: 0,

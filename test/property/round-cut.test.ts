@@ -70,6 +70,7 @@ async function runInParts(
   const parts: OutputBatch[][] = []
   for (let position = 0n; ;) {
     const input = {
+      topicId: 't1',
       partition: 0,
       sinkPartition: 0,
       deadLetterPartition: 0,

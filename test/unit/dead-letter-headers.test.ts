@@ -1,6 +1,7 @@
 /** What a dead letter adds to its record stays within what its topic keeps for it, whatever says why the record failed. */
 import { describe, expect, it } from 'vitest'
 import { deadLetterRecord } from '../../services/processor/lane/dead-letter.ts'
+import type { Origin } from '../../services/processor/lane/job-input.ts'
 import { createBlockBuilder } from '../../shared/connectors/record-block.ts'
 import { refusalHeaders, splitDeadLetterHeaders } from '../../shared/model/dead-letter-headers.ts'
 import { LIMITS } from '../../shared/model/limits.ts'
@@ -9,10 +10,23 @@ import type { ChainOutput, ChainSpec } from '../../shared/smartmodule/host/spec.
 import { BARE_CHAIN } from '../harness/chains.ts'
 
 const LONG = '€'.repeat(1 << 20)
-const ORIGIN = { topic: 't', partition: 0, offset: 0n, attempts: 0, redrives: 0, timestamp: 0n }
+const ORIGIN = { topic: 't', topicId: 'id1', partition: 0, offset: 0n, attempts: 0, redrives: 0, timestamp: 0n }
 const FAILURE = { delta: 0, step: 0, code: 'postgres_22P02', message: LONG, attempts: 1 }
 
 describe('a dead letter', () => {
+  it('says which topic its record is in, and one that does not is read as it is', () => {
+    const record = { offsetDelta: 0, timestampDelta: 0n, key: null, value: null, headers: [['own', null] satisfies [string, null]] }
+    const split = (origin: Origin) => splitDeadLetterHeaders(deadLetterRecord(record, FAILURE, BARE_CHAIN, origin, 0).record.headers)
+    const job = { id: 'job_1', offset: 7n }
+    for (const topicId of ['id1', undefined])
+      for (const origin of [ORIGIN, { ...ORIGIN, job }]) {
+        const { own, added } = split({ ...origin, topicId })
+        expect(own).toEqual(record.headers)
+        expect(added).toMatchObject({ '__connect.errors.topic': 't', ...('job' in origin ? { 'dps.job': 'job_1' } : {}) })
+        expect(added['dps.topic_id']).toBe(topicId)
+      }
+  })
+
   it.each([
     ['the sink', []],
     ['the record’s own source', refusalHeaders('x'.repeat(1 << 20), LONG)],

@@ -9,7 +9,7 @@ import type { FetchAnswer } from '../../shared/kafka/wire/fetch.ts'
 import { KAFKA_ERRORS } from '../../shared/kafka/wire/error-codes.ts'
 import { BARE_CHAIN } from '../harness/chains.ts'
 
-const RANGE = { topic: 't', partition: 0, from: 0n, to: 100n, redrive: undefined }
+const RANGE = { topic: 't', topicId: 'id1', partition: 0, from: 0n, to: 100n, redrive: undefined }
 
 /** The offset that a fetch of one partition asks for. */
 function offsetOf(request: Writer): bigint {
@@ -33,9 +33,9 @@ function offsetOf(request: Writer): bigint {
 }
 
 /** At offset n, the dead letter of the record n. */
-function batchAt(offset: bigint): Buffer {
+function batchAt(offset: bigint, topicId: string | undefined): Buffer {
   const record = { offsetDelta: 0, timestampDelta: 0n, key: null, value: null, headers: [] }
-  const origin = { topic: 't', partition: 0, offset, attempts: 0, redrives: 0, timestamp: 0n }
+  const origin = { topic: 't', topicId, partition: 0, offset, attempts: 0, redrives: 0, timestamp: 0n }
   const failure = { delta: 0, step: 0, code: 'no', message: 'no', attempts: 1 }
   const batch = encodeBatch([deadLetterRecord(record, failure, BARE_CHAIN, origin, 0).record], 0n, 0)
   batch.writeBigInt64BE(offset, 0)
@@ -44,14 +44,16 @@ function batchAt(offset: bigint): Buffer {
 
 /** A dead-letter topic with one batch for each offset of `start` to `end`; what begins before `start` is out of range. */
 function openTopic(start: bigint, end: bigint) {
-  const topic = { start, end, asked: [] as bigint[], onFetch: () => {} }
+  const topic = { start, end, asked: [] as bigint[], onFetch: () => {}, idAt: (_offset: bigint): string | undefined => 'id1' }
   const send: Connection['send'] = (_key, _version, createRequest, _parse, _head, _tail, callback) => {
     topic.onFetch()
     const offset = offsetOf(createRequest() as Writer)
     topic.asked.push(offset)
     const isThere = offset >= topic.start && offset < topic.end
     const part = { partition: 0, highWatermark: end, lastStableOffset: end, logStartOffset: topic.start, aborted: [] }
-    const found = isThere ? { errorCode: 0, bytes: batchAt(offset) } : { errorCode: KAFKA_ERRORS.offsetOutOfRange, bytes: undefined }
+    const found = isThere
+      ? { errorCode: 0, bytes: batchAt(offset, topic.idAt(offset)) }
+      : { errorCode: KAFKA_ERRORS.offsetOutOfRange, bytes: undefined }
     const answer: FetchAnswer = { errorCode: 0, partitions: [{ ...part, ...found }] }
     callback(null, answer as unknown as Parameters<typeof callback>[1])
   }
@@ -76,6 +78,13 @@ it('nothing is found where all of them were trimmed', async () => {
   const { topic, read } = openTopic(8n, 8n)
   expect(await read(2n)).toEqual([])
   expect(topic.asked).toEqual([])
+})
+
+it('those of a topic that had the same name before are left out', async () => {
+  const { topic, read } = openTopic(0n, 4n)
+  const ids = ['id0', 'id1', undefined, 'id0']
+  topic.idAt = (offset) => ids[Number(offset)]
+  expect(await read(0n)).toEqual([1n, 2n])
 })
 
 it('trimming goes on while they are read', async () => {

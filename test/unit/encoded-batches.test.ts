@@ -90,6 +90,7 @@ async function run(given: Given[], change: Partial<LaneChain>, steps: StepSpec[]
     lostMax: [0],
   }
   const { outcome } = await runPartition(context, {
+    topicId: 't1',
     partition: 0,
     sinkPartition: 0,
     deadLetterPartition: 0,

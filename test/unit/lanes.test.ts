@@ -64,7 +64,7 @@ it('a plug-in’s request is answered though its chain was moved to another lane
     const value = Buffer.from('{"url": "http://example.com/"}')
     const batch = encodeBatch([{ offsetDelta: 0, timestampDelta: 0n, key: null, value, headers: [] }], 1000n, 0)
     const bytes = batch.buffer.slice(batch.byteOffset, batch.byteOffset + batch.length) as ArrayBuffer
-    const position = { partition: 0, sinkPartition: 0, deadLetterPartition: 0, position: 0n, nextOffset: 1n }
+    const position = { topicId: 't1', partition: 0, sinkPartition: 0, deadLetterPartition: 0, position: 0n, nextOffset: 1n }
     const round = await asking.run([{ ...position, bytes, length: batch.length, aborted: [] }], 1 << 20)
     expect(round.outcomes[0]!.sink[0]!.records).toBe(1)
     expect(Buffer.from(round.outcomes[0]!.sink[0]!.bytes).includes('200 {} found')).toBe(true)

@@ -7,13 +7,15 @@ import { UNPACED } from '../pacing.ts'
 import { unavailable } from '../service-error.ts'
 import type { Cluster, TopicLayout } from '../../../shared/kafka/cluster.ts'
 import type { KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
+import { parseCommitMetadata } from '../../../shared/model/commit-metadata.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
-import { splitDeadLetterHeaders, type DeadLetterHeader } from '../../../shared/model/dead-letter-headers.ts'
+import { splitDeadLetterHeaders, TOPIC_ID_HEADER, type DeadLetterHeader } from '../../../shared/model/dead-letter-headers.ts'
 import type { Database } from '../store/database.ts'
 import { addDeadLetters, findDeadLetterPosition, lockDeadLetterPosition, type NewDeadLetter } from '../store/dead-letters.ts'
+import { dropPositionReset, listPositionResets, settleHandledAgain } from '../store/position-resets.ts'
 import { fetchCounted, wantedOf } from '../stream-data/read-records.ts'
 
-type Projected = { id: string; definition: Pick<PipelineDefinition, 'dead_letter_topic'> }
+type Projected = { id: string; definition: Pick<PipelineDefinition, 'dead_letter_topic' | 'group_id' | 'source'> }
 
 export type DeadLetterProjection = {
   /** Projects what the topic holds at this moment. Throws if that takes longer than the deadline. */
@@ -44,6 +46,7 @@ export function parseDeadLetter(
     pipeline_id: pipelineId,
     letter_partition: partition,
     letter_offset: String(offset),
+    topic_id: added[TOPIC_ID_HEADER] ?? null,
     partition: number('__connect.errors.partition'),
     record_offset: valueOf('__connect.errors.offset') ?? '0',
     step: number('dps.step'),
@@ -95,9 +98,28 @@ export function createDeadLetterProjection(db: Database, cluster: Cluster, onErr
     return { letters, nextOffset }
   }
 
-  async function project({ id: pipelineId, definition }: Projected, deadlineMs: number): Promise<void> {
+  /** Reads how far the pipeline is; what is returned then settles the dead letters of records that it has handled again. */
+  async function findHandledAgain({ id, definition: { group_id, source } }: Projected): Promise<(() => Promise<void>) | undefined> {
+    const resets = await listPositionResets(db, id)
+    if (resets.length === 0) return undefined
+    const partitions = resets.map(({ partition }) => partition)
+    const committed = await cluster.committedOffsets(group_id, source.topic, partitions)
+    return async () => {
+      for (const reset of resets) {
+        const position = committed.get(reset.partition)
+        const topicId = parseCommitMetadata(position?.metadata ?? '')?.i ?? reset.topic_id
+        if (topicId !== reset.topic_id) await dropPositionReset(db, id, reset)
+        else if (position) await settleHandledAgain(db, id, reset, position.offset)
+      }
+    }
+  }
+
+  async function project(pipeline: Projected, deadlineMs: number): Promise<void> {
+    const { id: pipelineId, definition } = pipeline
     const { dead_letter_topic: topic } = definition
     const deadline = performance.now() + deadlineMs
+    // First: the dead letters of the records before the position are then among those that the topic holds.
+    const settle = await findHandledAgain(pipeline)
     const layout = await cluster.describeTopic(topic)
     if (!layout) return
     const partitions = layout.leaders.map((_, partition) => partition)
@@ -118,6 +140,7 @@ export function createDeadLetterProjection(db: Database, cluster: Cluster, onErr
         })
       }
     }
+    await settle?.()
   }
 
   /** What was written before the call must be seen: one that is under way may have looked too early. */

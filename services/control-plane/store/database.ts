@@ -17,6 +17,7 @@ import * as manifestSets from './migrations/0013-manifest-sets.ts'
 import * as members from './migrations/0014-members.ts'
 import * as canaryShare from './migrations/0015-canary-share.ts'
 import * as membersPerAccount from './migrations/0016-members-per-account.ts'
+import * as topicOfDeadLetters from './migrations/0017-topic-of-dead-letters.ts'
 
 /** A pool of connections to Postgres. */
 export type Database = Knex
@@ -42,6 +43,7 @@ const MIGRATIONS = [
   { name: '0014-members', migration: members },
   { name: '0015-canary-share', migration: canaryShare },
   { name: '0016-members-per-account', migration: membersPerAccount },
+  { name: '0017-topic-of-dead-letters', migration: topicOfDeadLetters },
 ]
 
 /** A pool of at most `connectionsMax` connections. A query waits at most 5 s for a free one. */

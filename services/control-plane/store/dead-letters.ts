@@ -12,6 +12,8 @@ export type DeadLetterRow = {
   /** Partition and offset in the dead-letter topic. The driver returns bigint columns as text. */
   letter_partition: number
   letter_offset: string
+  /** Of the record's topic; null in a dead letter that does not say it. */
+  topic_id: string | null
   /** Partition and offset of the record in the source. */
   partition: number
   record_offset: string
@@ -73,13 +75,19 @@ export async function lockDeadLetterPosition(db: Queryable, pipelineId: string, 
   return BigInt(row.next_offset)
 }
 
-const COMPARED = ['partition', 'record_offset', 'step', 'letter_partition', 'letter_offset', 'redrives', 'revision'] as const
-/** What is compared of a dead letter. `content`: a digest of key and value, since a recreated topic has other records at these offsets. */
+const COMPARED = ['topic_id', 'partition', 'record_offset', 'step', 'letter_partition', 'letter_offset', 'redrives', 'revision'] as const
+/** What is compared of a dead letter. `content`: a digest of key and value, for those that don't say which topic their record is in. */
 type Compared = Pick<DeadLetterRow, (typeof COMPARED)[number] | 'status'> & { content: string }
 
 const digestOf = (bytes: Buffer | null): string => (bytes === null ? '' : createHash('sha256').update(bytes).digest('hex'))
 const contentOf = ({ key, value }: NewDeadLetter): string => `${digestOf(key)}/${digestOf(value)}`
 const CONTENT = `coalesce(encode(sha256(key), 'hex'), '') || '/' || coalesce(encode(sha256(value), 'hex'), '') AS content`
+
+/** Of two dead letters with the same `recordOf`, whether the record is the same: a recreated topic may hold the same bytes there. */
+const isOfTopic =
+  ({ topic_id }: Pick<Compared, 'topic_id'>) =>
+  (other: Pick<Compared, 'topic_id'>): boolean =>
+    topic_id === null || other.topic_id === null || topic_id === other.topic_id
 
 /** Key of the record, whatever its status. */
 const recordOf = ({ partition, record_offset, content }: Pick<Compared, 'partition' | 'record_offset' | 'content'>): string =>
@@ -90,6 +98,7 @@ const failureOf = (row: Pick<Compared, 'partition' | 'record_offset' | 'content'
 /**
  * A failure has one dead letter: any other one is a copy, which no list shows and every redrive skips. The dead letter of a redrive that
  * failed again replaces the one that was redriven, which becomes the copy, also where it failed at another step: a chain may have got one.
+ * One of a later revision replaces a pending one: the record was handled again (a replay, or a position that was set back).
  * D3: a dead letter of another record at the same offset is neither.
  */
 async function markCopies(db: Queryable, pipelineId: string, letters: NewDeadLetter[]): Promise<(NewDeadLetter & { status: Status })[]> {
@@ -101,7 +110,7 @@ async function markCopies(db: Queryable, pipelineId: string, letters: NewDeadLet
     // The last one counts.
     .orderBy(['letter_partition', 'letter_offset'])
     .select(...COMPARED, 'status', db.raw(CONTENT))
-  const latest = new Map<string, Compared>(known.map((row) => [failureOf(row), row]))
+  const failures = Map.groupBy(known, failureOf)
   /** By record, those that are being redriven, or were. */
   const redriven = Map.groupBy(
     known.filter(({ status }) => status === 'redriving' || status === 'redriven'),
@@ -111,11 +120,13 @@ async function markCopies(db: Queryable, pipelineId: string, letters: NewDeadLet
   const replaced: Compared[] = []
   for (const letter of letters) {
     const compared: Compared = { ...letter, status: 'pending', content: contentOf(letter) }
-    const elsewhere = redriven.get(recordOf(compared))?.findLast(({ redrives }) => redrives === letter.redrives - 1)
-    const before: Compared | undefined = latest.get(failureOf(compared)) ?? elsewhere
+    const isSameTopic = isOfTopic(letter)
+    const elsewhere = redriven.get(recordOf(compared))?.findLast((row) => row.redrives === letter.redrives - 1 && isSameTopic(row))
+    const before: Compared | undefined = failures.get(failureOf(compared))?.findLast(isSameTopic) ?? elsewhere
     // A record that was redriven and fails again under another revision, but not in that redrive (in a replay), is a new failure.
     const isSettled = before?.status === 'redriven' && before.revision !== letter.revision && before.redrives >= letter.redrives
-    const isCopy = before !== undefined && before.redrives >= letter.redrives && !isSettled
+    const isLater = before?.status === 'pending' && before.revision < letter.revision
+    const isCopy = before !== undefined && before.redrives >= letter.redrives && !isSettled && !isLater
     marked.set(deadLetterId(letter), { ...letter, status: isCopy ? 'copy' : 'pending' })
     if (isCopy) continue
     if (before && !isSettled) {
@@ -123,7 +134,9 @@ async function markCopies(db: Queryable, pipelineId: string, letters: NewDeadLet
       if (ofTheseDeadLetters) ofTheseDeadLetters.status = 'copy'
       else replaced.push(before)
     }
-    latest.set(failureOf(compared), compared)
+    const same = failures.get(failureOf(compared))
+    if (same) same.push(compared)
+    else failures.set(failureOf(compared), [compared])
   }
   if (replaced.length > 0)
     await db.raw(
@@ -279,11 +292,18 @@ export async function findDeadLetter(db: Queryable, pipelineId: string, id: stri
 
 type Failure = Pick<DeadLetterRow, 'letter_partition' | 'letter_offset' | 'step' | 'version' | 'error_code' | 'error_message' | 'status'>
 
-/** The dead letters of one source record, oldest failure first. */
-export async function listDeadLettersOf(db: Queryable, pipelineId: string, partition: number, offset: number): Promise<Failure[]> {
+/** The dead letters of one source record, oldest failure first; also those that don't say which topic their record is in. */
+export async function listDeadLettersOf(
+  db: Queryable,
+  pipelineId: string,
+  topicId: string,
+  partition: number,
+  offset: number,
+): Promise<Failure[]> {
   return db('dead_letters')
     .select('letter_partition', 'letter_offset', 'step', 'version', 'error_code', 'error_message', 'status')
     .where({ pipeline_id: pipelineId, partition, record_offset: offset })
+    .whereRaw('coalesce(topic_id, ?) = ?', [topicId, topicId])
     .whereNot('status', 'copy')
     .orderBy('failed_at')
 }

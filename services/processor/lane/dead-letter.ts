@@ -3,6 +3,7 @@ import { TRANSACTIONAL, compressBatch, encodeBatch, type KafkaRecord } from '../
 import {
   JOB_HEADERS,
   DEAD_LETTER_HEADERS,
+  TOPIC_ID_HEADER,
   refusalOfHeaders,
   type JobHeader,
   type DeadLetterHeader,
@@ -43,6 +44,7 @@ export function deadLetterRecord(record: KafkaRecord, failure: RecordFailure, sp
   const headers: KafkaRecord['headers'] = [
     ...record.headers,
     ...(job ? JOB_HEADERS.map((name): [string, Buffer] => [name, Buffer.from(job[name], 'utf8')]) : []),
+    ...(origin.topicId === undefined ? [] : [[TOPIC_ID_HEADER, Buffer.from(origin.topicId)] satisfies [string, Buffer]]),
     ...DEAD_LETTER_HEADERS.map((name): [string, Buffer] => [name, Buffer.from(values[name], 'utf8')]),
   ]
   const bytes = headers.reduce(

@@ -3,12 +3,19 @@
  * letter, and reads its origin from the dead-letter headers. Cold path.
  */
 import { decodeRecords, encodeRecords, type BatchHeader, type KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
-import { splitDeadLetterHeaders, type DeadLetterHeader } from '../../../shared/model/dead-letter-headers.ts'
+import {
+  splitDeadLetterHeaders,
+  TOPIC_ID_HEADER,
+  type AddedHeaders,
+  type DeadLetterHeader,
+} from '../../../shared/model/dead-letter-headers.ts'
 import type { JobInput } from '../../../shared/model/definition.ts'
 
 /** Where a record was first read, and its attempts and redrives so far. */
 export type Origin = {
   topic: string
+  /** Undefined for a redrive of a dead letter that does not say it. */
+  topicId: string | undefined
   partition: number
   offset: bigint
   attempts: number
@@ -38,10 +45,11 @@ export function selectRecords(section: Buffer, header: BatchHeader, partition: n
   return { section: encodeRecords(kept), count: kept.length, records: kept, originOf: (delta) => origins.get(delta) }
 }
 
-function originOf(added: Partial<Record<DeadLetterHeader, string>>, fallbackTimestamp: bigint): Origin {
+function originOf(added: AddedHeaders, fallbackTimestamp: bigint): Origin {
   const number = (name: DeadLetterHeader, fallback: number) => Number(added[name] ?? fallback) || fallback
   return {
     topic: added['__connect.errors.topic'] ?? '',
+    topicId: added[TOPIC_ID_HEADER],
     partition: number('__connect.errors.partition', 0),
     offset: BigInt(added['__connect.errors.offset'] ?? 0),
     attempts: number('dps.attempt', 1),

@@ -62,6 +62,8 @@ export type LaneChain = {
 
 /** Fetched bytes of one partition, from `position` on. */
 export type RoundPartition = {
+  /** Of the source's topic. */
+  topicId: string
   partition: number
   /** The sink partition for records without a key, or for all of them when keys don't decide. */
   sinkPartition: number

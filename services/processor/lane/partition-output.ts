@@ -129,7 +129,7 @@ export function openPartitionOutput(context: RunContext, input: RoundPartition) 
     const before = deadLetters.length
     // A copy: dead letters outlive the section, whose memory is used again.
     const records = selected?.records ?? decodeRecords(Buffer.from(section), count)
-    collectDeadLetters(deadLetters, fresh, records, selected, header, spec, input.partition, nowMs)
+    collectDeadLetters(deadLetters, fresh, records, selected, header, spec, input, nowMs)
     for (let i = before; i < deadLetters.length; i++) outputBytes += deadLetters[i]!.bytes
   }
 
@@ -223,7 +223,7 @@ function collectDeadLetters(
   selected: Selected | undefined,
   header: SectionHeader,
   spec: LaneChain,
-  partition: number,
+  { topicId, partition }: RoundPartition,
   nowMs: number,
 ): void {
   const byDelta = new Map(failures.map((failure) => [failure.delta, failure]))
@@ -232,6 +232,7 @@ function collectDeadLetters(
     if (!failure) continue
     const own = {
       topic: spec.sourceTopic,
+      topicId,
       partition,
       offset: header.baseOffset + BigInt(record.offsetDelta),
       attempts: 0,

@@ -8,7 +8,7 @@ import { batchesIn, sectionOf } from '../../../shared/kafka/protocol/batches-in.
 import { decodeRecords } from '../../../shared/kafka/protocol/record-batch.ts'
 import { KAFKA_ERRORS } from '../../../shared/kafka/wire/error-codes.ts'
 import { fetchBatches } from '../../../shared/kafka/wire/fetch.ts'
-import { splitDeadLetterHeaders } from '../../../shared/model/dead-letter-headers.ts'
+import { splitDeadLetterHeaders, TOPIC_ID_HEADER, type AddedHeaders } from '../../../shared/model/dead-letter-headers.ts'
 
 const FETCH_BYTES = 8 << 20
 const WAIT_MS = 100
@@ -16,12 +16,13 @@ const WAIT_MS = 100
 const OPEN_MS = 20_000
 
 /** `redrive`: the id of the redrive job, when the range is one of dead letters. */
-export type Range = { topic: string; partition: number; from: bigint; to: bigint; redrive: string | undefined }
+export type Range = { topic: string; topicId: string; partition: number; from: bigint; to: bigint; redrive: string | undefined }
 
 /** The offset, in the range's partition, of the record that the dead letter stands for; undefined when it stands for another record. */
-function offsetIn({ topic, partition, redrive }: Range, added: ReturnType<typeof splitDeadLetterHeaders>['added']): bigint | undefined {
+function offsetIn({ topic, topicId, partition, redrive }: Range, added: AddedHeaders): bigint | undefined {
   if (redrive !== undefined) return added['dps.job'] === redrive ? BigInt(added['dps.job_offset'] ?? -1) : undefined
-  const isOfRange = added['__connect.errors.topic'] === topic && Number(added['__connect.errors.partition']) === partition
+  const isOfTopic = added['__connect.errors.topic'] === topic && (added[TOPIC_ID_HEADER] ?? topicId) === topicId
+  const isOfRange = isOfTopic && Number(added['__connect.errors.partition']) === partition
   return isOfRange ? BigInt(added['__connect.errors.offset'] ?? -1) : undefined
 }
 

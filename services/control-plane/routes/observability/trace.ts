@@ -45,7 +45,7 @@ export const explainRecordOperation = operation(explainRecordContract, async (de
   const revision = await findRevision(deps.db, pipeline.id, revisionNumber)
   if (!revision) throw new ServiceError('conflict', `revision ${revisionNumber}, which handled the record, is no longer known`)
   await deps.deadLetters.catchUp(pipeline)
-  const deadLetters = await listDeadLettersOf(deps.db, pipeline.id, query.partition, query.offset)
+  const deadLetters = await listDeadLettersOf(deps.db, pipeline.id, layout.topicId, query.partition, query.offset)
   const { trace, uncertain } = await traceAsHandled(deps, revision.definition, record, {
     letters: deadLetters,
     isHandled: handled,

@@ -7,6 +7,7 @@ import { layoutOf } from '../../layout-of.ts'
 import { ServiceError } from '../../service-error.ts'
 import { withoutPlan } from '../../../../shared/model/commit-metadata.ts'
 import { type PipelineRow } from '../../store/pipelines.ts'
+import { listPositionResets, setPositionResets } from '../../store/position-resets.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { resolvePlace } from '../../definitions/stream-places.ts'
 import { publishRevision } from '../../publisher/enqueue.ts'
@@ -38,20 +39,29 @@ async function commit(
   })
 }
 
-async function reset(deps: Pick<Deps, 'cluster' | 'db' | 'notifyPublisher'>, caller: Caller, id: string, start: StreamPlace) {
-  const { definition } = await getPipeline(deps, caller, id)
+async function reset(
+  deps: Pick<Deps, 'cluster' | 'db' | 'deadLetters' | 'notifyPublisher'>,
+  caller: Caller,
+  id: string,
+  start: StreamPlace,
+) {
+  const pipeline = await getPipeline(deps, caller, id)
+  const { definition } = pipeline
   if (definition.source.kind === 'connector') throw conflict('the source is not a stream: it keeps its own position, which can’t be set')
   const layout = await layoutOf(deps.cluster, definition.source.topic, 'the source’s topic')
   const found = await resolvePlace(deps.cluster, layout, start, '/start')
   // Partitions that the request does not name stay where they are.
   const named = typeof start === 'object' && 'offsets' in start ? start.offsets : undefined
   const offsets = new Map([...found].filter(([partition]) => named === undefined || named[String(partition)] !== undefined))
+  // What was handled again since an earlier reset is known by the position, which is about to go.
+  if ((await listPositionResets(deps.db, id)).length > 0) await deps.deadLetters.catchUp(pipeline)
   const row = await inTransaction(deps.db, async (trx) => {
     const locked = await lockOwnPipeline(trx, caller, id)
     if (!RESTING.has(locked.status)) throw conflict(`the offsets of a pipeline that is ${locked.status} can't be set: stop it first`)
+    const revision = locked.revision + 1
+    await setPositionResets(trx, id, { topicId: layout.topicId, revision }, offsets)
     // The group first: a revision that voids the sink's position must not start at the group's old one.
     await commit(deps, locked, offsets)
-    const revision = locked.revision + 1
     return publishRevision(trx, locked, { ...locked.definition, revision, reset_revision: revision })
   })
   deps.notifyPublisher()

@@ -190,6 +190,7 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
     recordsMax: number | undefined,
   ): RoundPartition {
     return {
+      topicId: layout.topicId,
       partition,
       sinkPartition: partition % (options.targets.sink?.leaders.length ?? Number.POSITIVE_INFINITY),
       deadLetterPartition: partition % options.targets.deadLetter.leaders.length,
