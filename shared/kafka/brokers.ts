@@ -1,5 +1,5 @@
 /** Which brokers there are and who coordinates what, cached; and requests that are repeated while a broker asks for it. */
-import { ConnectionPool, findCoordinatorV6, metadataV12, type Connection, type ConnectionOptions } from '@platformatic/kafka'
+import { ConnectionPool, findCoordinatorV6, metadataV12, type Connection, type ConnectionOptions } from './client-library.ts'
 import { hostAndPort } from '../model/host-and-port.ts'
 import { KafkaError } from './kafka-error.ts'
 import { ignoreLateErrors } from './late-errors.ts'

@@ -3,7 +3,7 @@
  * a connection come in order, so a long-polling fetch never shares one with produces, nor one task's transaction with another's).
  * Topic layouts and coordinators are looked up on every call.
  */
-import { apiVersionsV4, initProducerIdV5, listOffsetsV9, type Connection } from '@platformatic/kafka'
+import { apiVersionsV4, initProducerIdV5, listOffsetsV9, type Connection } from './client-library.ts'
 import { COORDINATOR_GROUP, COORDINATOR_TRANSACTION, openBrokers, type ClusterOptions } from './brokers.ts'
 import { openGroupOffsets } from './group-offsets.ts'
 

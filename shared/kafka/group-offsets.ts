@@ -1,5 +1,5 @@
 /** What consumer groups have committed. */
-import { offsetCommitV9, offsetFetchV9 } from '@platformatic/kafka'
+import { offsetCommitV9, offsetFetchV9 } from './client-library.ts'
 import { COORDINATOR_GROUP, type Brokers } from './brokers.ts'
 
 /** A group's committed offset of one partition: the next offset to read, and the metadata committed with it. */

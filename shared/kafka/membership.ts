@@ -3,7 +3,7 @@
  * frozen values. No other code reads the client's current generation: for some milliseconds of each rebalance it shows the new
  * generation with the old partitions, and a commit made then would be accepted for another member's partition.
  */
-import { Consumer, type ConnectionOptions } from '@platformatic/kafka'
+import { Consumer, type ConnectionOptions } from './client-library.ts'
 import { errorOf } from '../errors/reason-of.ts'
 
 /** The partitions a member owns in one generation: valid until `onRevoked` is called or the next assignment arrives. */

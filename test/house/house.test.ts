@@ -84,6 +84,7 @@ describe('import direction', () => {
     const only: [string, RegExp][] = [
       ['knex', /^services\/control-plane\/store\//],
       ['kafkajs', /^(shared\/kafka\/admin|services\/control-plane|test)\//],
+      ['@platformatic/kafka', /^(shared\/kafka\/client-library\.ts$|test\/)/],
       ['@extism/extism', /^shared\/smartmodule\//],
       ['koa', /^services\/control-plane\//],
     ]

@@ -2,7 +2,7 @@
  * Writes records as batches encoded here, by idempotent producers without transactions. A producer serves one write at a time, so that its
  * batches stay in sequence; a producer whose write has an unknown outcome is dropped, and the next write gets another.
  */
-import type { Connection } from '@platformatic/kafka'
+import type { Connection } from '../../../shared/kafka/client-library.ts'
 import { batchesOf, type BlockBatch } from '../../../shared/connectors/block-batches.ts'
 import { createBlockBuilder, type BlockBuilder } from '../../../shared/connectors/record-block.ts'
 import { invalidRequest, unavailable } from '../service-error.ts'

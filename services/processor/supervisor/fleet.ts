@@ -2,7 +2,7 @@
  * The fleet: the live processors, which are the members of one consumer group. A view of the group counts only while the group is Stable
  * and contains this processor; otherwise the last view stands. Two processors may then briefly run the same task: fencing makes that safe.
  */
-import { describeGroupsV5 } from '@platformatic/kafka'
+import { describeGroupsV5 } from '../../../shared/kafka/client-library.ts'
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { openMembership } from '../../../shared/kafka/membership.ts'
 import { singleRun } from './single-run.ts'

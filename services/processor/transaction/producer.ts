@@ -2,7 +2,7 @@
  * A task's transactional producer: its identity at the broker, the sequences of the transaction under way, and the two ways of
  * initialising it. Transactions V2 (KIP-890) only: the epoch grows with every transaction, sequences restart at 0.
  */
-import type { Connection } from '@platformatic/kafka'
+import type { Connection } from '../../../shared/kafka/client-library.ts'
 import type { Cluster, Connections } from '../../../shared/kafka/cluster.ts'
 import { KafkaError } from '../../../shared/kafka/kafka-error.ts'
 import { KAFKA_ERRORS, hasMoved, kafkaErrorName } from '../../../shared/kafka/wire/error-codes.ts'

@@ -1,5 +1,5 @@
 /** SCRAM logins at other clusters (RFC 5802), with a bound: each iteration that a server asks for keeps a thread of this process. */
-import { saslScramSha, type ConnectionOptions } from '@platformatic/kafka'
+import { saslScramSha, type ConnectionOptions } from '../../kafka/client-library.ts'
 
 type Sasl = NonNullable<ConnectionOptions['sasl']>
 type Scram = { mechanism: 'SCRAM-SHA-256' | 'SCRAM-SHA-512'; username: string; password: string }

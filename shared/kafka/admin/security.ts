@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import type { ConnectionOptions as TlsOptions } from 'node:tls'
-import type { ConnectionOptions } from '@platformatic/kafka'
+import type { ConnectionOptions } from '../client-library.ts'
 import type { SASLOptions } from 'kafkajs'
 import { hostAndPort } from '../../model/host-and-port.ts'
 

@@ -1,5 +1,5 @@
 /** Settings of topics: of those that this service did not create, and the one that it changes of its own. */
-import { incrementalAlterConfigsV1, type Connection } from '@platformatic/kafka'
+import { incrementalAlterConfigsV1, type Connection } from '../client-library.ts'
 import kafkajs from 'kafkajs'
 import type { KafkaAdmin } from './admin.ts'
 

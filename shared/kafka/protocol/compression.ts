@@ -7,10 +7,12 @@ import { createRequire } from 'node:module'
 import type { Compression } from '../../model/definition.ts'
 import { inflateZstd } from './zstd-frames.ts'
 
-/** Loaded for the first batch that needs it: importing the client library would slow a lane's start by a third of a second. */
-let codecs: typeof import('@platformatic/kafka').compressionsAlgorithms | undefined
+type ClientLibrary = typeof import('../client-library.ts')
+
+/** Loaded for the first batch that needs it: importing the client library would slow a lane's start by a fifth of a second. */
+let codecs: ClientLibrary['compressionsAlgorithms'] | undefined
 function codecOf(name: 'snappy' | 'lz4') {
-  codecs ??= (createRequire(import.meta.url)('@platformatic/kafka') as typeof import('@platformatic/kafka')).compressionsAlgorithms
+  codecs ??= (createRequire(import.meta.url)('../client-library.ts') as ClientLibrary).compressionsAlgorithms
   return codecs[name]
 }
 

@@ -2,7 +2,7 @@
  * EndTxn v5 (KIP-890): ends a transaction and returns the producer id and epoch that the next one uses.
  * Protocol: https://kafka.apache.org/protocol#The_Messages_EndTxn
  */
-import { createAPI, Writer, type Connection, type Reader } from '@platformatic/kafka'
+import { createAPI, Writer, type Connection, type Reader } from '../client-library.ts'
 
 /** The broker's answer: an error code, and the producer id and epoch for the next transaction (KIP-890). */
 export type EndTxnAnswer = { errorCode: number; producerId: bigint; producerEpoch: number }

@@ -3,7 +3,7 @@
  * Protocol: https://kafka.apache.org/protocol#The_Messages_Fetch
  * HOT: one call per round.
  */
-import { createAPI, Writer, type Connection, type Reader } from '@platformatic/kafka'
+import { createAPI, Writer, type Connection, type Reader } from '../client-library.ts'
 import type { AbortedTransaction } from '../protocol/aborted.ts'
 
 /** A partition to fetch, from `offset` on, up to about `bytesMax` bytes. */

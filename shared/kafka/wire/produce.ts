@@ -3,7 +3,7 @@
  * Protocol: https://kafka.apache.org/protocol#The_Messages_Produce
  * HOT: a few calls per round.
  */
-import { createAPI, Writer, type Connection, type Reader } from '@platformatic/kafka'
+import { createAPI, Writer, type Connection, type Reader } from '../client-library.ts'
 
 /** A stamped batch for one partition. */
 export type ProducePartition = { partition: number; batch: Buffer }

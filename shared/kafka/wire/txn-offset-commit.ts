@@ -2,7 +2,7 @@
  * TxnOffsetCommit v5 (KIP-447 member and generation, KIP-890: no AddOffsetsToTxn before it).
  * Protocol: https://kafka.apache.org/protocol#The_Messages_TxnOffsetCommit
  */
-import { createAPI, txnOffsetCommitV4, type Connection, type Reader } from '@platformatic/kafka'
+import { createAPI, txnOffsetCommitV4, type Connection, type Reader } from '../client-library.ts'
 
 /** The offset to commit for one partition, the next to be read, with its metadata. */
 export type TxnOffset = { partition: number; offset: bigint; metadata: string }
