@@ -20,7 +20,7 @@ complete and sound.
 - The status follows from both.
 
 Rows are statuses. Columns are events: a client's action, a step of creating the pipeline, or what its tasks report. \`·\` changes nothing
-(an action answers 200). \`409\` refuses the action.
+(an action answers 200), but for an update of a failed pipeline, see below. \`409\` refuses the action.
 
 | | ${PIPELINE_EVENTS.map((event) => event.replaceAll('_', ' ')).join(' | ')} |
 |---|${PIPELINE_EVENTS.map(() => '---').join('|')}|

@@ -23,7 +23,8 @@ const PACED_BYTES_MIN = 16 << 10
 const bodyKind = ({ bodyBytesMax = 0 }: Contract): 'ordinary' | 'large' => (bodyBytesMax > LIMITS.body_bytes_max ? 'large' : 'ordinary')
 
 /**
- * Of an account, bodies of more than `LIMITS.body_bytes_max` whose requests are being answered: they wait for workshops with it in memory.
+ * For each account, requests with a body of more than `LIMITS.body_bytes_max` that are being answered: they wait for workshops, and their
+ * bodies stay in memory meanwhile.
  */
 const HELD_MAX = 16
 

@@ -55,7 +55,7 @@ export async function assertPassword(passwordHash: string, password: string): Pr
   if (!(await verify(passwordHash, password))) throw invalidCredentials('the password is wrong')
 }
 
-/** The address's members with this password. Throws invalid_credentials if there is none, after an equally long time. */
+/** Of the members with one e-mail address, those with this password. Throws invalid_credentials without any, after an equally long time. */
 export async function whosePassword<M extends Pick<MemberRow, 'password_hash'>>(members: readonly M[], password: string): Promise<M[]> {
   const right: M[] = []
   for (const member of members) if (member.password_hash !== null && (await verify(member.password_hash, password))) right.push(member)

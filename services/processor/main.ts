@@ -132,7 +132,8 @@ supervisor = openSupervisor({
   onLogs: logs.add,
 })
 const { observed } = supervisor
-const meter = createCpuMeter(processorId, now)
+// Each process counts from zero, also under an id that another one had before.
+const meter = createCpuMeter(`${processorId}/${randomUUID()}`, now)
 const cpuLooks = setInterval(() => supervisor && meter.look(supervisor.usage()), CPU_LOOK_MS)
 observer = openObserver(cluster, names.observed, observed, meter.counts, now, warn('publishing observations'))
 supervisor.reconcile()

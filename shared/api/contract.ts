@@ -36,11 +36,11 @@ export type Contract = {
   /** Accepted content types of the body; JSON by default. */
   consumes?: readonly string[]
   bodyBytesMax?: number
-  /** It reads much for one answer: few of an account's requests of this kind run at once. */
+  /** It reads whole lists or megabytes for one answer: few of an account's requests of this kind run at once. */
   isLarge?: boolean
   /**
-   * The page may be megabytes. Few are made at once per account, and none while the account's clients leave earlier ones unread. Workshops
-   * bound their own answers.
+   * Its page may be megabytes of what accounts have stored. Few are made at once per account, and none while the account's clients leave
+   * earlier ones unread. Workshops bound their own answers.
    */
   isBulky?: boolean
   /** The records (the body's member `records`, or its lines) are written byte for byte as received. */

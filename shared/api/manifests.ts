@@ -167,7 +167,12 @@ export const applyManifestContract = contract({
   mayConflict: true,
   bodyBytesMax: LIMITS.smartmodule_body_bytes_max,
   exactMembers: EXACT,
-  request: { body: z.strictObject({ ...Asked, hash: z.string().max(100).optional().describe('Of the plan to apply') }) },
+  request: {
+    body: z.strictObject({
+      ...Asked,
+      hash: z.string().max(100).optional().describe('Of the plan to apply; without it, whatever the manifest would change now'),
+    }),
+  },
   responses: { 200: Plan },
 })
 

@@ -113,7 +113,10 @@ const Shared = {
 
 const ProcessorSchema = z.object({
   ...Shared,
-  PROCESSOR_ID: z.string().optional().describe('name of the processor in the fleet; a new one at each start by default'),
+  PROCESSOR_ID: z
+    .string()
+    .optional()
+    .describe('name of the processor in the fleet, which no other one may have; a new one at each start by default'),
   LANES: integer(Math.max(1, availableParallelism() - 1), 1, 64).describe(
     'threads that run chains, in each runner; one less than the cores by default',
   ),

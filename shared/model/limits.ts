@@ -1,6 +1,7 @@
 /** Limits that the API and the services share; those of one room are beside the code that keeps them. */
 export const LIMITS = {
   body_bytes_max: 1 << 20,
+  /** In base64 a binary of `SMARTMODULE_LIMITS.file_bytes_max` must fit. */
   smartmodule_body_bytes_max: 16 << 20,
   smartmodule_source_characters_max: 256 << 10,
   /** Size of a version's tests, which each version keeps. */

@@ -92,21 +92,26 @@ describe('documents', () => {
     expect(decisions.filter((path) => !parts.every((part) => read(path).includes(`\n## ${part}\n`)))).toEqual([])
   })
 
-  it('describe every built-in SmartModule, and what every sink promises', () => {
+  it('describe every built-in SmartModule', () => {
     const guide = read('docs/smartmodules.md')
     const builtIns = tracked.flatMap((path) => /^shared\/smartmodule\/catalogue\/([\w-]+)\/module\.ts$/.exec(path)?.[1] ?? [])
     expect(builtIns.length).toBeGreaterThan(10)
-    expect(builtIns.filter((name) => !guide.includes(`\n### dps/${name}\n`))).toEqual([])
+    const missing = builtIns.filter((name) => !guide.includes(`\n### dps/${name}\n`))
+    expect(missing, 'each has a section `### dps/…` in docs/smartmodules.md').toEqual([])
+  })
+
+  it('say what every sink promises', () => {
     const [, table = ''] = /^\| sink \|.*\n\|.*\n((?:\|.*\n)+)/m.exec(read('docs/specs/delivery.md')) ?? []
     const promised = [...table.matchAll(/^\| ([^|]+) \|/gm)].flatMap(([, names]) => names!.split(', '))
     const sinks = CONNECTORS.filter(({ name, sink }) => sink && name !== 'stream').map(({ name }) => name)
-    expect(promised.toSorted()).toEqual(sinks.toSorted())
+    expect(promised.toSorted(), 'the table `| sink |` of docs/specs/delivery.md names exactly the sinks').toEqual(sinks.toSorted())
   })
 
   it('show every connector in the README’s drawing', () => {
     const [, drawing = ''] = /^```\n([^]*?)^```/m.exec(read('README.md')) ?? []
     const shown = new Set(drawing.split(/[^\w-]+/))
-    expect(CONNECTORS.map(({ name }) => name).filter((name) => !shown.has(name))).toEqual([])
+    const missing = CONNECTORS.map(({ name }) => name).filter((name) => !shown.has(name))
+    expect(missing, 'the drawing at the top of README.md names each').toEqual([])
   })
 
   it.each([
@@ -121,7 +126,8 @@ describe('documents', () => {
     // `start`, `pause` and so on share a line.
     const isNamed = (path: string): boolean =>
       new RegExp(`(\\{id\\}|…)${path.replaceAll(/:\w+/g, '\\{\\w+\\}')}(?![\\w/-])`).test(text) || text.includes(`\`${path.slice(1)}\``)
-    expect(below.filter((path) => !isNamed(path))).toEqual([])
+    const missing = below.filter((path) => !isNamed(path))
+    expect(missing, `${page} names each, as \`…/x\``).toEqual([])
   })
 
   it('name every target of the Makefile in CONTRIBUTING', () => {
@@ -204,7 +210,11 @@ describe('lists', () => {
     const text = read(path)
     expect(BUILT_IN_NAMES.length).toBeGreaterThan(10)
     const missing = BUILT_IN_NAMES.filter((name) => !new RegExp(`^ +(\\{ name: |\\[\\s*)?'(dps/)?${name}'[:,]`, 'm').test(text))
-    expect(missing.filter((name) => !without.includes(name))).toEqual([])
+    const how = `give each a line in ${path}${without.length > 0 ? ', or its name in HAVE_NONE of this file' : ''}`
+    expect(
+      missing.filter((name) => !without.includes(name)),
+      how,
+    ).toEqual([])
   })
 
   /** Connectors that the conformance suites can't run, and the file that tests each. */
@@ -238,13 +248,15 @@ describe('lists', () => {
     expect(CONNECTS_NOWHERE.filter((id) => !CONNECTORS.some((connector) => connector.id === id))).toEqual([])
     const connectors = CONNECTORS.map(({ id }) => id).filter((id) => !CONNECTS_NOWHERE.includes(id))
     expect(connectors.length).toBeGreaterThan(4)
-    expect(connectors.filter((id) => !new RegExp(`^ +(${id}: \\(|.*connector_id: '${id}')`, 'm').test(text))).toEqual([])
+    const missing = connectors.filter((id) => !new RegExp(`^ +(${id}: \\(|.*connector_id: '${id}')`, 'm').test(text))
+    expect(missing, `give each an entry in ${path}; one that connects nowhere: its id in CONNECTS_NOWHERE of this file`).toEqual([])
   })
 
   it.each(['source', 'sink'] as const)('of conformance cases have every connector that is a %s', (direction) => {
     const cases = read(direction === 'sink' ? 'test/harness/sink-cases.ts' : 'test/integration/conformance-sources.test.ts')
     const connectors = CONNECTORS.filter((connector) => connector[direction] && !(connector.id in OWN[`${direction}s`]!))
     expect(connectors.length).toBeGreaterThan(3)
-    expect(connectors.map(({ id }) => id).filter((id) => !cases.includes(`'${id}'`))).toEqual([])
+    const missing = connectors.map(({ id }) => id).filter((id) => !cases.includes(`'${id}'`))
+    expect(missing, 'give each a case there; one with tests of its own: its id and their file in OWN of this file').toEqual([])
   })
 })

@@ -1,6 +1,7 @@
 /** `docs/limits.md` says what the code keeps. */
 import { describe, expect, it } from 'vitest'
 import { ACCOUNT_TYPE_NAMES, LIMITS, REQUESTS_PER_MINUTE } from '../../shared/model/limits.ts'
+import { SMARTMODULE_LIMITS } from '../../shared/smartmodule/abi.ts'
 import { QUOTA_NAMES, quotasOf, type QuotaName } from '../../shared/model/quotas.ts'
 import { read } from './repository.ts'
 
@@ -29,6 +30,11 @@ describe('the documented limits', () => {
     ['JSON body', `${LIMITS.nesting_max} deep`, inBytes(LIMITS.credentials_body_bytes_max)],
     ['faults of a refused request', written(LIMITS.details_max)],
     ['SmartModule upload, manifest', inBytes(LIMITS.smartmodule_body_bytes_max)],
+    ['binary', inBytes(SMARTMODULE_LIMITS.file_bytes_max)],
+    ['memory', inBytes(SMARTMODULE_LIMITS.memory_pages_max << 16)],
+    ['tables', written(SMARTMODULE_LIMITS.table_elements_max)],
+    ['records per call', inBytes(SMARTMODULE_LIMITS.call_bytes_max)],
+    ['output per call', `${SMARTMODULE_LIMITS.output_bytes_per_input} ×`, inBytes(SMARTMODULE_LIMITS.output_bytes_extra)],
     ['names', `1–${LIMITS.name_characters_max}`],
     ['list page', `1–${LIMITS.page_size_max}`],
     ['stream data page', `1–${written(LIMITS.data_limit_max)} (${LIMITS.data_limit_default})`],

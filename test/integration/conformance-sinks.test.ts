@@ -45,6 +45,26 @@ describe.each(SINKS)('$what as a sink', ({ id, isExact, hasStableKeys, config: c
     await sink.close()
   })
 
+  it('writes two partitions at once, all of both and each in order', async () => {
+    const { config, context, sink } = await opened()
+    const each = 5000
+    await sink.position?.(deliveryOf(context, each, each, 1), { nextOffset: BigInt(each), note: 'start' })
+    const write = (partition: number) => {
+      const [from, to] = [partition * each, (partition + 1) * each]
+      return sink.write(
+        deliveryOf(context, from, to, partition),
+        rowsOf(sink.rows, valuesFrom(from, to), from),
+        new AbortController().signal,
+      )
+    }
+    expect(await Promise.all([write(0), write(1)])).toEqual([{ kind: 'delivered' }, { kind: 'delivered' }])
+    const found = await readBack(config)
+    for (const partition of [0, 1])
+      expect(found.filter((n) => Math.floor(n / each) === partition)).toEqual(numbers(partition * each, (partition + 1) * each))
+    expect(found.length).toBe(2 * each)
+    await sink.close()
+  })
+
   it('resumes where it was when it is reopened, and handles a repeated range as it promises', async () => {
     const { config, context, sink } = await opened()
     expect(await writeRange(sink, context, 0, 20)).toEqual({ kind: 'delivered' })

@@ -25,8 +25,8 @@ describe('a runner', () => {
     await Promise.all(Array.from({ length: 100 }, start))
     expect(asked).toEqual(['first', 'second', 'third'])
     // One that has not arrived is asked for again later.
-    await expect(definitions.smartModule('missing')).rejects.toThrow('has not arrived')
-    await expect(definitions.smartModule('missing')).rejects.toThrow('has not arrived')
+    await expect(definitions.smartModule('missing')).rejects.toThrow('is not among what the supervisor has')
+    await expect(definitions.smartModule('missing')).rejects.toThrow('is not among what the supervisor has')
     expect(asked.filter((sha256) => sha256 === 'missing')).toHaveLength(2)
   })
 })

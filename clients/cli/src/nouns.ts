@@ -9,7 +9,7 @@ type Item = Record<string, unknown>
 export type Noun = {
   list(context: Context): Promise<readonly object[]>
   columns: Columns<Item>
-  /** Whether it is the account's own, where lists also have what the service brings. */
+  /** True for the account's own, false for what the service brings; left out where lists have the account's own alone. */
   isOwn?(item: Item): boolean
   get(context: Context, given: string): Promise<object>
   /** What it is, with what it is part of or has; without it, `get` says all there is. */

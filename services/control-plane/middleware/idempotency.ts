@@ -23,7 +23,12 @@ export async function withIdempotency(
 ): Promise<Reply> {
   if (!KEY.test(key)) throw invalidRequest([{ path: '/header/Idempotency-Key', message: 'must be 1 to 255 visible ASCII characters' }])
   if (secretFor !== undefined && !secretBox.isEnabled)
-    throw invalidRequest([{ path: '/header/Idempotency-Key', message: 'can’t be given here: the operator has not enabled secrets' }])
+    throw invalidRequest([
+      {
+        path: '/header/Idempotency-Key',
+        message: 'can’t be given here: the answer holds a secret, which would be kept encrypted, and the operator has not set SECRETS_KEYS',
+      },
+    ])
   // A keyed hash: a body may contain a secret, which could be guessed from a plain hash.
   const parts = [operationId, path, JSON.stringify(body) ?? '', ...(secretFor === undefined ? [] : [secretFor])]
   const fingerprint = credentials.hashOf(parts.join('\n')).toString('hex')

@@ -15,7 +15,7 @@ import { listEnvelopes } from '../store/secrets.ts'
 import { listBinaries, noteOnlyPublished } from '../store/smartmodules.ts'
 import { anew, isPublished, publishBinaries, publishDefinition, publishRevision } from './enqueue.ts'
 
-/** What the topic has: values by key; those of binaries may be left empty. */
+/** What the topic has: values by key. Of a binary only the key is looked at. */
 export type OnTopic = ReadonlyMap<string, Buffer>
 /** How many of each kind went into the outbox; `deleted`: what the topic had and Postgres has not. */
 export type Republished = Record<'accounts' | 'secrets' | 'pipelines' | 'revisions' | 'jobs' | 'deleted', number>

@@ -2,7 +2,7 @@
 import type { CpuUse } from '../../../shared/model/observed.ts'
 import type { Queryable } from './database.ts'
 
-/** Stores what one processor has counted in one hour; a lower count is an older report. */
+/** Stores what one process of a processor has counted in one hour; a lower count is an older report. */
 export async function saveCpuUse(db: Queryable, { account_id, processor_id, hour, cpu_seconds }: CpuUse): Promise<void> {
   await db('cpu_use')
     .insert({ account_id, processor_id, hour, cpu_seconds })

@@ -21,8 +21,8 @@ export async function limitIdleTime(trx: Transaction, ms: number): Promise<void>
 }
 
 /**
- * Does the work while the transaction is kept from being ended for standing still (`limitIdleTime`). A process that stands still itself
- * sends nothing meanwhile, so that another can take over.
+ * Does the work, and queries in the transaction now and then, so that its idle limit (`limitIdleTime`) does not end it. A suspended process
+ * sends no queries: then the limit ends its transaction, and another process takes over.
  */
 export async function keptAwake<T>(trx: Transaction, everyMs: number, work: () => Promise<T>): Promise<T> {
   // Where it fails, the transaction has ended, and what follows in it fails too.

@@ -13,7 +13,7 @@ const PAUSE_MAX_MS = 1000
 /** While nothing can be read. */
 const RETRY_MS = 1000
 
-/** A frame and the id that a client resumes with; `isPaced`: what it took was bounded where it was made. */
+/** A frame and the id that a client resumes with; `isPaced`: what made it has limited already how often. */
 export type Frame = { frame: Omit<TailFrame, 'sampled'>; id: string; isPaced: boolean }
 
 /**

@@ -141,7 +141,7 @@ export function openLanes(options: LanesOptions): Lanes {
   function abandon(chain: Registered): void {
     const lane = threads.laneOf(chain)
     if (!lane) return
-    chain.failure ??= new Interrupted('round_lost', 'its task does not wait for it')
+    chain.failure ??= new Interrupted('round_lost', 'its task gave the round up')
     chain.opening.reject(chain.failure)
     const { failure } = chain
     if (lane.running?.chain !== chain) return turns.giveUp(lane, () => failure, chain)

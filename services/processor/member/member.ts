@@ -26,7 +26,7 @@ export type JoinOptions = Omit<MembershipOptions, 'heartbeatMs' | 'onAssigned' |
 const HEARTBEAT_MS_MAX = 700
 const HEARTBEATS_PER_SESSION = 6
 
-/** Sleeps that whatever happens to the member ends: a stop, a pause, another assignment or revision does not wait for a backoff. */
+/** Sleeps that end early when anything happens to the member: a stop, a pause, another assignment or revision. */
 function createWaker() {
   let resolveSleep: (() => void) | undefined
   let wasWoken = false

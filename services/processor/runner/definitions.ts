@@ -43,7 +43,7 @@ export function createDefinitions(send: (value: FromRunner) => void) {
 
   async function compile(sha256: string): Promise<WebAssembly.Module> {
     const binary = await ask({ type: 'need', sha256 })
-    if (binary === null) throw new Error(`the SmartModule ${sha256.slice(0, 12)} has not arrived yet`)
+    if (binary === null) throw new Error(`the SmartModule ${sha256.slice(0, 12)} is not among what the supervisor has for this account yet`)
     const module = await WebAssembly.compile(Buffer.from(binary, 'base64'))
     compiled.set(sha256, new WeakRef(module))
     return module

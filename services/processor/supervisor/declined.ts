@@ -21,7 +21,7 @@ export type Declined = {
   /** Members that may run the task: those that have not declined it, or all when every member has. */
   eligible(members: readonly string[], runId: string, task: TaskId, attempt: number, revision: number): readonly string[]
   decline(runId: string, task: TaskId, attempt: number, revision: number): void
-  /** Removes declines that hold no more, and writes what could not be written so far. */
+  /** Removes declines that have expired, and writes what could not be written so far. */
   update(): void
   caughtUp: Promise<void>
   close(): Promise<void>

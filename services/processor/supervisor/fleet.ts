@@ -21,12 +21,25 @@ export type FleetOptions = {
 }
 
 const VIEW_INTERVAL_MS = 2000
+/** So many sessions may pass before a member that has ended is out of the group. */
+const SESSIONS_PASSED = 2
 
 export async function openFleet(options: FleetOptions): Promise<Fleet> {
   const { cluster, name, processorId } = options
   const connections = cluster.openConnections('fleet')
   let members: readonly string[] = []
   let closed = false
+  /** Since when another member has this processor's id, and whether that was reported. */
+  let twin: { since: number; isReported: boolean } | undefined
+
+  /** After a restart under a set id the processor before may still be in the group; one that stays there is another one. */
+  function lookForTwin(alive: readonly string[]): void {
+    if (alive.filter((id) => id === processorId).length < 2) return void (twin = undefined)
+    twin ??= { since: performance.now(), isReported: false }
+    if (twin.isReported || performance.now() - twin.since < SESSIONS_PASSED * options.sessionTimeoutMs) return
+    twin.isReported = true
+    options.onError(new Error(`another processor has the PROCESSOR_ID ${processorId} too, and takes over what runs here: give it its own`))
+  }
 
   const { run: look, last } = singleRun(async () => {
     if (closed) return
@@ -36,6 +49,7 @@ export async function openFleet(options: FleetOptions): Promise<Fleet> {
     // Processors use their id as client id, because DescribeGroups shows that of each member.
     const alive = group?.members.map(({ clientId }) => clientId) ?? []
     if (group?.groupState !== 'Stable' || !alive.includes(processorId)) return
+    lookForTwin(alive)
     const next = [...new Set(alive)].sort()
     if (next.join() === members.join()) return
     members = next

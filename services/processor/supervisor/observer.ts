@@ -10,7 +10,7 @@ export type Observer = { /** Something changed: publish soon. */ notify(): void;
 
 const PROGRESS_MS = 2000
 const SOON_MS = 50
-/** Every report is sent again after this time: what a control plane could not read, or has lost, heals. */
+/** Every report is sent again after this time, for a control plane that could not read it, or has lost it. */
 const ANEW_MS = 300_000
 const CPU_USE_MS = 60_000
 

@@ -29,7 +29,7 @@ export async function readColumns(client: pg.Client, table: string): Promise<Tab
      ORDER BY a.attnum`,
     [quotedTable(table)],
   )
-  if (rows.length === 0) throw new ConfigRefused(`there is no table ${table} that its role may read`)
+  if (rows.length === 0) throw new ConfigRefused(`there is no table ${table}, or the connection’s role may not read it`)
   const key = rows.filter(({ key_place }) => key_place >= 0).toSorted((a, b) => a.key_place - b.key_place)
   return {
     columns: rows.map(({ name, type_id }) => ({ name, typeId: type_id })),
@@ -49,7 +49,7 @@ export async function readLoggedColumns(client: pg.Client, table: string): Promi
     [quotedTable(table)],
   )
   const [found] = rows
-  if (!found) throw new ConfigRefused(`there is no table ${table} that its role may read`)
+  if (!found) throw new ConfigRefused(`there is no table ${table}, or the connection’s role may not read it`)
   const { identity, is_key, generated, ...named } = found
   const refusal =
     shape.key.length === 0

@@ -38,7 +38,7 @@ export type ApplyManifestRequest = {
   manifest: Manifest
   /** Delete members of the set that the manifest no longer names; `false` by default */ prune?: boolean
   /** Pipelines that may be deleted and made anew, which loses their position */ replace?: string[]
-  /** Of the plan to apply */ hash?: string
+  /** Of the plan to apply; without it, whatever the manifest would change now */ hash?: string
 }
 
 export type AuditEntry = {

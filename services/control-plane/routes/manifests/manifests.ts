@@ -23,7 +23,10 @@ export const applyManifestOperation = operation(applyManifestContract, (deps, ca
   applying.run(caller.accountId, async () => {
     const plan = await planOf(deps.db, caller.accountId, asked)
     if (hash !== undefined && hash !== plan.hash)
-      throw new ServiceError('conflict', 'the plan is out of date: something that it is about has changed since; plan again')
+      throw new ServiceError(
+        'conflict',
+        'this is another plan than that of the hash: the manifest, `prune` or `replace` differ, or something has changed since; plan again',
+      )
     await assertMakeable(deps, caller, asked, plan)
     await applyPlan(deps, caller, asked, plan)
     return { status: 200 as const, body: show(plan) }

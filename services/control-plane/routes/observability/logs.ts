@@ -53,7 +53,7 @@ function follow(logs: LogBook, pipelineId: string, query: Query, exists: () => P
           send('log', show(line), String(line.offset))
           sent = line.offset
         }
-        // Resolved already where a line came, or the client left, since it was made.
+        // If a line came, or the client left, since `wake` was made, it is resolved already.
         const timer = setTimeout(() => void look(), LOOK_MS)
         await wake.promise
         clearTimeout(timer)

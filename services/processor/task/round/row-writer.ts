@@ -33,7 +33,7 @@ export type RowWriterOptions = {
   positions: Map<number, bigint>
   /** Ranges planned earlier, by partition; they are written up to their ends. */
   planned: ReadonlyMap<number, PlannedRange>
-  /** False once an unavailable sink has been tried for long enough: then its failure is reported. */
+  /** False once an earlier revision's own sink has been tried for long enough for its range: then its failure is reported. */
   isPatient(): boolean
   onCommit(records: number): void
   budget: ByteBudget
