@@ -137,11 +137,13 @@ describe.skipIf(!hasBrowser)('a SmartModule', () => {
       await page.goto(`${service().apiUrl}/console/pipelines/${id}`)
       await page.locator('summary', { hasText: 'Try another version' }).click()
       await page.getByLabel('Version').selectOption('1.0.1')
+      await page.getByLabel('May fail').selectOption('0.01')
       await page.getByRole('button', { name: 'Try it' }).click()
       await page
         .getByRole('region', { name: 'Records that would differ' })
         .getByText('{"amount":12}')
         .waitFor({ timeout: limitMs(40_000) })
+      expect((await client.call('GET', `/v1/pipelines/${id}/canary`)).body).toMatchObject({ version: '1.0.1', max_failing: 0.01 })
       await page.getByRole('button', { name: 'Promote 1.0.1' }).click()
       await page.locator('.chain').getByText('1.0.1').waitFor()
     })

@@ -56,6 +56,28 @@ describe.skipIf(!hasBrowser)('the list of streams', () => {
   })
 })
 
+describe.skipIf(!hasBrowser)('a list that is gone through by j and k', () => {
+  it('is gone on with at the same row after Back', async () => {
+    await inConsole(async ({ page }) => {
+      await page.goto(at('streams'))
+      const rows = page.getByRole('region', { name: 'Streams' }).locator('tbody th a')
+      await eventually('some are there', async () => (await rows.count()) > 5)
+      const names = await rows.allInnerTexts()
+      const focused = () => page.evaluate(() => (document.activeElement as HTMLElement).innerText)
+      for (const name of names.slice(0, 3)) {
+        await page.keyboard.press('j')
+        expect(await focused()).toBe(name)
+      }
+      await page.keyboard.press('Enter')
+      await page.getByRole('heading', { name: names[2]! }).waitFor()
+      await page.goBack()
+      await eventually('the list is there', async () => (await rows.count()) > 5)
+      await page.keyboard.press('j')
+      expect(await focused()).toBe(names[3])
+    })
+  })
+})
+
 describe.skipIf(!hasBrowser)('the audit log', () => {
   it('names who did it, and to what', async () => {
     const name = unique('audited')

@@ -1,11 +1,6 @@
 /** Another version of a step, in shadow or with a share of the keys: what it makes different, and making it the running one. */
 import { useEffect, useState } from 'preact/hooks'
-import type {
-  GetCanaryResponse,
-  ListSmartModuleVersionsResponse,
-  Pipeline,
-  TraceRecord,
-} from '../../../../clients/typescript/src/generated/types.ts'
+import type { GetCanaryResponse, ListSmartModuleVersionsResponse, Pipeline } from '../../../../clients/typescript/src/generated/types.ts'
 import { call, post } from '../api.ts'
 import { count } from '../format.ts'
 import { useAction, useQuery } from '../query.ts'
@@ -20,8 +15,11 @@ const REFRESH_MS = 5000
 const percent = (share: number): string => `${Math.round(share * 1000) / 10} %`
 /** Shares of the keys to choose from; 0 is a canary in shadow. */
 const SHARES = [0, 0.01, 0.05, 0.1, 0.25, 0.5]
+/** Shares of the records that it may fail. */
+const FAILING = [0, 0.01, 0.05, 0.1, 1]
 
-const made = (records: TraceRecord[], outcome: string): string => records.map(({ value }) => glimpse(value)).join(' ') || outcome
+const made = ({ out, outcome, error }: GetCanaryResponse['examples'][number]['before']): string =>
+  error ? `failed: ${error.message}` : out.map(({ value }) => glimpse(value)).join(' ') || outcome
 
 function Running({ id, canary, onChanged }: { id: string; canary: GetCanaryResponse; onChanged(): void }) {
   const { run, isBusy, failure } = useAction()
@@ -53,8 +51,8 @@ function Running({ id, canary, onChanged }: { id: string; canary: GetCanaryRespo
               <th scope="row">
                 {partition}:{offset}
               </th>
-              <td class="value">{made(before.out, before.error?.message ?? before.outcome)}</td>
-              <td class="value">{made(after.out, after.error?.message ?? after.outcome)}</td>
+              <td class="value">{made(before)}</td>
+              <td class="value">{made(after)}</td>
             </tr>
           ))}
         </Table>
@@ -85,10 +83,11 @@ function Begin({ pipeline, onChanged }: { pipeline: Pipeline; onChanged(): void 
   const [step, setStep] = useState(1)
   const [version, setVersion] = useState('')
   const [share, setShare] = useState(0)
+  const [failing, setFailing] = useState(0)
   const { run, isBusy, failure } = useAction()
   const running = pipeline.processors[step - 1]
   const versions = useQuery<ListSmartModuleVersionsResponse>(running ? `/smartmodules/${running.module_id}/versions?page_size=100` : null)
-  const body = { canary: { step, version, ...(share > 0 ? { share } : {}) } }
+  const body = { canary: { step, version, ...(share > 0 ? { share } : {}), ...(failing > 0 ? { max_failing: failing } : {}) } }
   const others = versions.data?.versions.filter((each) => each.version !== running?.version) ?? []
   return (
     <form
@@ -129,6 +128,16 @@ function Begin({ pipeline, onChanged }: { pipeline: Pipeline; onChanged(): void 
           {SHARES.map((each) => (
             <option key={each} value={each}>
               {each === 0 ? 'nothing: it is only compared' : `${percent(each)} of the keys`}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        May fail{' '}
+        <select value={failing} onChange={({ currentTarget }) => setFailing(Number(currentTarget.value))}>
+          {FAILING.map((each) => (
+            <option key={each} value={each}>
+              {each === 0 ? 'nothing that the other handles' : percent(each)}
             </option>
           ))}
         </select>
