@@ -3,14 +3,17 @@
  * position after each block is committed together with its records. Only the source interprets positions.
  */
 import type { RecordBlock } from './record-block.ts'
+import type { SeenView } from './seen-entries.ts'
 
 /** One step of reading: records (may be none), the position after them, and changes to the permanent set of seen entries. */
 export type SourceRead = {
   block: RecordBlock
   /** Best below 4,000 bytes: a longer one goes to a topic of its own, because it is stored as the metadata of an offset commit. */
   position: string
-  /** Changes to the set of entries that this split has seen; a null value removes an entry. */
+  /** Changes to the set of entries that this split has seen, with values made by `seenValue`; a null value removes an entry. */
   seen?: { key: string; value: string | null }[]
+  /** Once this is committed, all entries with a time before this one are removed: the position shows that they were seen. */
+  forgetBefore?: number
 }
 
 /** An opened source. */
@@ -21,7 +24,7 @@ export type OpenSource = {
   read(
     split: { index: number; count: number },
     position: string | undefined,
-    seen: ReadonlyMap<string, string>,
+    seen: SeenView,
     signal: AbortSignal,
   ): AsyncIterable<SourceRead>
   /** Called once the records up to this position are committed; the external system may discard them. */

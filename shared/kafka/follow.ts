@@ -17,6 +17,8 @@ export type FollowOptions = {
   purpose: string
   /** First offset wanted; the topic's first offset if this one is before it or past the end. */
   from: bigint
+  /** Of one fetch. */
+  bytesMax?: number
   /** Called in offset order with all records of one fetch; the next fetch waits for it. After an error the same offset is read again. */
   onRecords: (records: FollowedRecord[], nextOffset: bigint) => Promise<void> | void
   /** Called after every advance, also past transaction markers alone. */
@@ -38,7 +40,7 @@ const BACKOFF_MAX_MS = 5000
 
 /** Reads the topic until closed; errors go to `onError` and are retried, also while the topic does not exist. */
 export function followTopic(options: FollowOptions): Following {
-  const { cluster, topic } = options
+  const { cluster, topic, bytesMax = BYTES_MAX } = options
   const connections = cluster.openConnections(options.purpose)
   const caughtUp = Promise.withResolvers<void>()
   let closed = false
@@ -54,10 +56,10 @@ export function followTopic(options: FollowOptions): Following {
       if (position >= end) caughtUp.resolve()
       const answer = await fetchBatches(await connections.leader(layout.leaders[0]!), {
         topicId: layout.topicId,
-        partitions: [{ partition: 0, offset: position, bytesMax: BYTES_MAX }],
+        partitions: [{ partition: 0, offset: position, bytesMax }],
         waitMs: 500,
         bytesMin: 1,
-        bytesMax: BYTES_MAX,
+        bytesMax,
       })
       const fetched = answer.partitions[0]
       const errorCode = answer.errorCode || (fetched?.errorCode ?? 0)

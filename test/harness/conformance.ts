@@ -16,6 +16,8 @@ import { SPAN } from '../../shared/connectors/record-block.ts'
 import type { RowFormat } from '../../shared/connectors/row-format.ts'
 import type { Delivery, OpenSink, Rows } from '../../shared/connectors/sink.ts'
 import type { OpenSource, SourceRead } from '../../shared/connectors/source.ts'
+import { createSeenEntries } from '../../shared/connectors/seen-entries.ts'
+import { remember } from '../../services/processor/intake/seen.ts'
 import { service, unique } from './client.ts'
 import { limitMs } from './machine-speed.ts'
 
@@ -114,17 +116,25 @@ export async function readSplit(
   const timer = setTimeout(() => stop.abort(), deadlineMs)
   const values: (string | null)[] = []
   let reads = 0
+  const seen = createSeenEntries()
+  for (const [key, value] of state.seen) seen.set(key, value)
   const take = (read: SourceRead) => {
     values.push(...blockValues(read.block))
     state.position = read.position
+    remember(seen, read)
     for (const { key, value } of read.seen ?? []) {
       if (value === null) state.seen.delete(key)
       else state.seen.set(key, value)
     }
+    for (const key of state.seen.keys())
+      if (read.forgetBefore !== undefined && seen.isBefore(key, read.forgetBefore)) {
+        seen.delete(key)
+        state.seen.delete(key)
+      }
     source.confirm?.(split.index, read.position)
   }
   try {
-    for await (const read of source.read(split, state.position, state.seen, stop.signal)) {
+    for await (const read of source.read(split, state.position, seen, stop.signal)) {
       take(read)
       if (enough(values, ++reads)) stop.abort()
       if (stop.signal.aborted) break

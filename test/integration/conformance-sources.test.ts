@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findConnector } from '../../shared/connectors/catalogue.ts'
 import type { ConnectorContext } from '../../shared/connectors/connector.ts'
 import type { OpenSource } from '../../shared/connectors/source.ts'
+import { createSeenEntries } from '../../shared/connectors/seen-entries.ts'
 import { eventually, service, unique } from '../harness/client.ts'
 import { contextFor, createTopic, openSecondKafka, readSplit, valuesFrom, type SplitState } from '../harness/conformance.ts'
 import { openS3, openWarehouse } from '../harness/connectors.ts'
@@ -207,7 +208,7 @@ describe.each(SOURCES)('$what as a source', ({ id, splits, prepare }) => {
     const source = await openSource(id, config, context)
     const stop = new AbortController()
     const reading = (async () => {
-      for await (const _read of source.read({ index: 0, count: 1 }, undefined, new Map(), stop.signal)) void _read
+      for await (const _read of source.read({ index: 0, count: 1 }, undefined, createSeenEntries(), stop.signal)) void _read
     })()
     await new Promise((resolve) => setTimeout(resolve, 800))
     const [limit, from] = [limitFromNow(10_000), performance.now()]
@@ -235,7 +236,12 @@ describe('a topic of another cluster', () => {
     await producer.disconnect()
     const source = await openSource('conn_kafka', { brokers: second.brokers, topic }, contextFor())
     const sizes: number[] = []
-    for await (const { block, position } of source.read({ index: 0, count: 1 }, undefined, new Map(), new AbortController().signal)) {
+    for await (const { block, position } of source.read(
+      { index: 0, count: 1 },
+      undefined,
+      createSeenEntries(),
+      new AbortController().signal,
+    )) {
       sizes.push(block.bytes.length)
       if ((JSON.parse(position) as Record<string, string>)[0] === '12') break
     }

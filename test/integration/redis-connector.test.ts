@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findConnector } from '../../shared/connectors/catalogue.ts'
 import { ConfigRefused, type ConnectorContext } from '../../shared/connectors/connector.ts'
 import type { Rows } from '../../shared/connectors/sink.ts'
+import { createSeenEntries } from '../../shared/connectors/seen-entries.ts'
 import { createAccounting } from '../../services/processor/task/accounting.ts'
 import { loadPositions } from '../../services/processor/task/positions.ts'
 import type { Cluster } from '../../shared/kafka/cluster.ts'
@@ -190,7 +191,7 @@ describe('redis as a source', () => {
   it('waits for a stream that does not exist yet', async () => {
     const config = place()
     const source = await openSource(config, contextFor())
-    const reads = source.read({ index: 0, count: 1 }, undefined, new Map(), never)[Symbol.asyncIterator]()
+    const reads = source.read({ index: 0, count: 1 }, undefined, createSeenEntries(), never)[Symbol.asyncIterator]()
     const first = reads.next()
     await new Promise((resolve) => setTimeout(resolve, 700))
     await redis.xadd(config.stream, '*', 'n', '1')
@@ -205,7 +206,7 @@ describe('redis as a server that lies', () => {
     const liar = await openLiar(LIES.find(({ name }) => name === 'read-of-odd-fields')!)
     try {
       const source = await openSource(place({ url: `redis://127.0.0.1:${liar.port}` }), contextFor())
-      const reads = source.read({ index: 0, count: 1 }, '0-0', new Map(), never)[Symbol.asyncIterator]()
+      const reads = source.read({ index: 0, count: 1 }, '0-0', createSeenEntries(), never)[Symbol.asyncIterator]()
       await expect(reads.next()).rejects.toThrow('an entry that is not an id and pairs of field and value')
     } finally {
       await liar.close()

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { findConnector } from '../../shared/connectors/catalogue.ts'
 import type { ConnectorContext } from '../../shared/connectors/connector.ts'
 import { refusalIn } from '../../shared/connectors/refusal.ts'
+import { createSeenEntries } from '../../shared/connectors/seen-entries.ts'
 import { service } from '../harness/client.ts'
 import { contextFor, deliveryOf, rowsOf } from '../harness/conformance.ts'
 
@@ -33,7 +34,7 @@ async function readOnce(id: string, config: unknown, context: ConnectorContext):
   try {
     const source = await (await direction.open!())(direction.config.parse(config), context)
     const end = AbortSignal.timeout(120_000)
-    for await (const _read of source.read({ index: 0, count: 1 }, undefined, new Map(), end)) break
+    for await (const _read of source.read({ index: 0, count: 1 }, undefined, createSeenEntries(), end)) break
     return 'it went on'
   } catch (error) {
     return error

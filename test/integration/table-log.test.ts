@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findConnector } from '../../shared/connectors/catalogue.ts'
 import { SPAN } from '../../shared/connectors/record-block.ts'
 import type { SourceRead } from '../../shared/connectors/source.ts'
+import { createSeenEntries } from '../../shared/connectors/seen-entries.ts'
 import { eventually, unique } from '../harness/client.ts'
 import { contextFor } from '../harness/conformance.ts'
 import { openWarehouse } from '../harness/connectors.ts'
@@ -41,7 +42,7 @@ async function opened(config: Record<string, unknown>) {
   const stop = new AbortController()
   const rows: Row[] = []
   const failed = (async () => {
-    for await (const read of source.read({ index: 0, count: 1 }, undefined, new Map(), stop.signal)) rows.push(...rowsOf(read))
+    for await (const read of source.read({ index: 0, count: 1 }, undefined, createSeenEntries(), stop.signal)) rows.push(...rowsOf(read))
   })().then(
     () => undefined,
     (error: unknown) => error as Error,

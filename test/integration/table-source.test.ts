@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { TableSourceConfig } from '../../shared/connectors/table/connector.ts'
 import { disposeReplication, dropOtherSlots, publicationOf } from '../../shared/connectors/table/replication-slot.ts'
 import { openReplication } from '../../shared/connectors/table/replication.ts'
+import { createSeenEntries } from '../../shared/connectors/seen-entries.ts'
 import { eventually, loggedIn, patiently, service, unique, type Client } from '../harness/client.ts'
 import { bucket, connect, openS3, openWarehouse, stream, table, waitForRows } from '../harness/connectors.ts'
 import { blockValues, contextFor } from '../harness/conformance.ts'
@@ -83,7 +84,8 @@ describe('a table by replication', () => {
     const [config, context] = [TableSourceConfig.parse({ table: source }), contextFor()]
     const stop = new AbortController()
     const [late, owner] = await Promise.all([openReplication(config, context), openReplication(config, context)])
-    const readsOf = ({ read }: typeof owner) => read({ index: 0, count: 1 }, undefined, new Map(), stop.signal)[Symbol.asyncIterator]()
+    const readsOf = ({ read }: typeof owner) =>
+      read({ index: 0, count: 1 }, undefined, createSeenEntries(), stop.signal)[Symbol.asyncIterator]()
     const [lateReads, reads] = [readsOf(late), readsOf(owner)]
     const next = async () => {
       const { value } = await reads.next()
@@ -121,7 +123,7 @@ describe('a table by replication', () => {
     const [config, context] = [TableSourceConfig.parse({ table: source }), contextFor()]
     const { read } = await openReplication(config, context)
     const first = async () => {
-      const reads = read({ index: 0, count: 1 }, undefined, new Map(), new AbortController().signal)[Symbol.asyncIterator]()
+      const reads = read({ index: 0, count: 1 }, undefined, createSeenEntries(), new AbortController().signal)[Symbol.asyncIterator]()
       const { value } = await reads.next()
       await reads.return!()
       return (JSON.parse((value as { position: string }).position) as { s: string }).s

@@ -7,6 +7,7 @@ import { openKafkaSink } from '../../shared/connectors/kafka/sink.ts'
 import { openKafkaSource } from '../../shared/connectors/kafka/source.ts'
 import { openS3Store } from '../../shared/connectors/storage-bucket/s3-store.ts'
 import { createDecoder } from '../../shared/connectors/table/pgoutput.ts'
+import { createSeenEntries } from '../../shared/connectors/seen-entries.ts'
 import { KAFKA_ERRORS } from '../../shared/kafka/wire/error-codes.ts'
 import { LIES, openLiar } from '../attack/servers/index.ts'
 import { FETCH, NONE, fetch, fetched, honestly, serve } from '../attack/servers/kafka-broker.ts'
@@ -54,7 +55,8 @@ it('a broker that leads nothing is asked again a few times a second, not in a lo
   const ending = new AbortController()
   setTimeout(() => ending.abort(), 2000)
   let records = 0
-  for await (const { block } of source.read({ index: 0, count: 1 }, undefined, new Map(), ending.signal)) records += block?.count ?? 0
+  for await (const { block } of source.read({ index: 0, count: 1 }, undefined, createSeenEntries(), ending.signal))
+    records += block?.count ?? 0
   expect(records).toBe(0)
   expect(fetches).toBeGreaterThan(1)
   expect(fetches).toBeLessThan(20)

@@ -4,42 +4,60 @@ import { describe, expect, it } from 'vitest'
 import { isLong, positionIn, POSITION_IN_TOPIC, withPosition } from '../../services/processor/intake/split-position.ts'
 import { seenBatches } from '../../services/processor/intake/seen.ts'
 import { BATCH_HEADER_BYTES, decodeRecords } from '../../shared/kafka/protocol/record-batch.ts'
-import { isRead, seenValue, staleEntries } from '../../shared/connectors/storage-bucket/seen-objects.ts'
+import { createSeenEntries, seenValue } from '../../shared/connectors/seen-entries.ts'
+import type { ObjectInfo } from '../../shared/connectors/storage-bucket/object-store.ts'
+import { forgettable, isRead } from '../../shared/connectors/storage-bucket/seen-objects.ts'
 
 const DAY_MS = 86_400_000
 
 describe('objects that were read', () => {
   const object = (index: number, modifiedAt: number) => ({ key: `o-${index}`, etag: `"e${index}"`, size: 1, modifiedAt })
+  const entriesOf = (objects: readonly ObjectInfo[]) => {
+    const entries = createSeenEntries()
+    for (const { key, etag, modifiedAt } of objects) entries.set(key, seenValue(etag, modifiedAt))
+    return entries
+  }
 
-  it('stay read when their entries are dropped, and are read again when they are replaced', () => {
+  it('stay read when their entries are forgotten, and are read again when they are replaced', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 40 * DAY_MS }), { minLength: 1500, maxLength: 3000 }), (times) => {
         const objects = times.map((time, index) => object(index, time))
-        const seen = new Map(objects.map((each) => [each.key, seenValue(each)]))
+        const seen = entriesOf(objects)
         const newest = Math.max(...times)
-        const { keys, before } = staleEntries(seen, newest)
-        for (const key of keys) seen.delete(key)
-        for (const each of objects) expect(isRead(seen.get(each.key), each, before)).toBe(true)
+        const before = forgettable(seen, newest) ?? 0
+        for (const { key } of objects) if (seen.isBefore(key, before)) seen.delete(key)
+        for (const each of objects) expect(isRead(seen, each, before)).toBe(true)
         // A replaced object has a new time, and so has a new object.
         for (const each of objects.slice(0, 20)) {
-          expect(isRead(seen.get(each.key), { ...each, etag: '"other"', modifiedAt: newest + 1 }, before)).toBe(false)
-          expect(isRead(undefined, object(-1, newest), before)).toBe(false)
+          expect(isRead(seen, { ...each, etag: '"other"', modifiedAt: newest + 1 }, before)).toBe(false)
+          expect(isRead(seen, object(-1, newest), before)).toBe(false)
         }
       }),
       { numRuns: 20 },
     )
   })
 
-  it('lose their entries once a day older than the newest, many at a time', () => {
-    const seen = new Map(Array.from({ length: 5000 }, (_, index) => [`o-${index}`, seenValue(object(index, index * 60_000))]))
-    const { keys } = staleEntries(seen, 5000 * 60_000)
-    expect(keys.length).toBe(5000 - DAY_MS / 60_000)
-    expect(staleEntries(new Map([['a', seenValue(object(0, 0))]]), 100 * DAY_MS).keys).toEqual([])
+  it('are forgotten once a day older than the newest, many at a time', () => {
+    const objectsOf = (count: number) => Array.from({ length: count }, (_, index) => object(index, index * 60_000))
+    const minutes = DAY_MS / 60_000
+    expect(forgettable(entriesOf(objectsOf(5000)), 5000 * 60_000)).toBe((5000 - minutes) * 60_000)
+    expect(forgettable(entriesOf(objectsOf(minutes + 1000)), (minutes + 999) * 60_000)).toBeUndefined()
+    expect(forgettable(entriesOf(objectsOf(minutes + 1000)), (minutes + 1000) * 60_000)).toBe(1000 * 60_000)
+    expect(forgettable(entriesOf([object(0, 0)]), 100 * DAY_MS)).toBeUndefined()
   })
 
-  it('are recognised by entries of the old form, which have no time', () => {
-    expect(isRead('"e1"', object(1, 5), 0)).toBe(true)
-    expect(isRead('"e2"', object(1, 5), 0)).toBe(false)
+  it('are forgotten only once they are an eighth of all, because that takes a read of the whole topic', () => {
+    const [old, young] = [Array.from({ length: 2000 }, (_, index) => object(index, 1)), (count: number) => object(2000 + count, DAY_MS + 2)]
+    expect(forgettable(entriesOf([...old, ...Array.from({ length: 14_000 }, (_, n) => young(n))]), DAY_MS + 2)).toBe(2)
+    expect(forgettable(entriesOf([...old, ...Array.from({ length: 14_001 }, (_, n) => young(n))]), DAY_MS + 2)).toBeUndefined()
+  })
+
+  it('are recognised by entries of the old form, which have no time and are not forgotten', () => {
+    const entries = createSeenEntries()
+    for (let index = 0; index < 2000; index++) entries.set(`o-${index}`, `"e${index}"`)
+    expect(isRead(entries, object(1, 5), 0)).toBe(true)
+    expect(isRead(entries, { ...object(1, 5), etag: '"e2"' }, 0)).toBe(false)
+    expect(forgettable(entries, 100 * DAY_MS)).toBeUndefined()
   })
 })
 

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ConnectorContext } from '../../shared/connectors/connector.ts'
 import { openKafkaSink } from '../../shared/connectors/kafka/sink.ts'
 import { openKafkaSource } from '../../shared/connectors/kafka/source.ts'
+import { createSeenEntries } from '../../shared/connectors/seen-entries.ts'
 import { openLiar, type Liar } from '../attack/servers/index.ts'
 import { honestly, record, serve } from '../attack/servers/kafka-broker.ts'
 import { eventually } from '../harness/client.ts'
@@ -67,12 +68,12 @@ describe('a topic whose brokers fall silent', () => {
   it('holds no read that is to stop, which ends without an error', async () => {
     const source = await openKafkaSource({ ...config(), start: 'earliest', framed: false }, context)
     const stop = new AbortController()
-    const reads = source.read({ index: 0, count: 1 }, undefined, new Map(), stop.signal)[Symbol.asyncIterator]()
+    const reads = source.read({ index: 0, count: 1 }, undefined, createSeenEntries(), stop.signal)[Symbol.asyncIterator]()
     expect((await reads.next()).value).toMatchObject({ block: { count: 1 } })
     const silent = fallSilent()
     // The lost connection is an error, after which the intake reads again.
     await expect(reads.next()).rejects.toThrow()
-    const again = source.read({ index: 0, count: 1 }, undefined, new Map(), stop.signal)[Symbol.asyncIterator]()
+    const again = source.read({ index: 0, count: 1 }, undefined, createSeenEntries(), stop.signal)[Symbol.asyncIterator]()
     const reading = again.next()
     await silent
     const limit = limitFromNow(2000)

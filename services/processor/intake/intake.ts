@@ -20,13 +20,15 @@ import type { TaskOptions } from '../task/task.ts'
 import { openLayouts } from '../transaction/layouts.ts'
 import { openTransactions, type Transactions } from '../transaction/transactions.ts'
 import { openIntakeWriter, type SplitState } from './intake-writer.ts'
-import { readSeen, remember } from './seen.ts'
+import { forget, readSeen, remember } from './seen.ts'
 import { positionIn } from './split-position.ts'
-import { CLOSE_MS, openSplitReader } from './split-reader.ts'
+import { CLOSE_MS, openSplitReader, type SplitRead } from './split-reader.ts'
 
 /** An unavailable source is retried without limit; only errors that can't pass fail the pipeline. */
 const PATIENCE = { minMs: 200, maxMs: 15_000, failuresMax: Number.POSITIVE_INFINITY }
 const IDLE_LOOK_MS = 1000
+
+const NO_RECORDS = { bytes: Buffer.alloc(0), spans: new Int32Array(0), count: 0 }
 
 export type IntakeOptions = Omit<TaskOptions, 'chain' | 'earlier' | 'lanes' | 'fetch' | 'roundBytesMax' | 'budget' | 'ledgerTopic'> & {
   source: Extract<SourceDefinition, { kind: 'connector' }>
@@ -55,9 +57,7 @@ export function startIntake(options: IntakeOptions): Task {
   /** Reads for one assignment until it is void, the task pauses or stops, or something fails. */
   async function readAssignment(owned: Assignment, source: OpenSource, transactions: Transactions): Promise<void> {
     const committed = await cluster.committedOffsets(groupId, topic, [...owned.partitions])
-    const { entries: seen, positions } = await readSeen(cluster, seenTopic, owned.partitions).catch((error: unknown) => {
-      throw new Interrupted('brokers_away', reasonOf(error))
-    })
+    const { entries: seen, positions } = await readSeen(cluster, seenTopic, owned.partitions)
     const states = new Map<number, SplitState>()
     for (const split of owned.partitions) {
       const found = committed.get(split)
@@ -74,19 +74,28 @@ export function startIntake(options: IntakeOptions): Task {
       (split) => seen.get(split)!,
     )
     const isMine = () => isAtWorkOn(member, owned)
+    /** The reader uses the same entries, so it knows the committed ones from then on. */
+    async function commit(reads: readonly SplitRead[]): Promise<void> {
+      const written = await writer.write(reads)
+      recordsDone += written
+      onChange()
+      member.become('running')
+      for (const { split, read } of reads) source.confirm?.(split, read.position)
+      for (const { split, read } of reads) remember(seen.get(split)!, read)
+    }
+    const remove = (split: number, keys: string[]) => {
+      const position = states.get(split)!.position!
+      return commit([{ split, read: { block: NO_RECORDS, position, seen: keys.map((key) => ({ key, value: null })) } }])
+    }
     member.onInterrupt = () => void reader.close()
     try {
       while (isMine()) {
         const reads = await reader.take().catch(asAway)
         if (!isMine()) return
         if (!reads) return await idle(isMine)
-        const written = await writer.write(reads)
-        recordsDone += written
-        onChange()
-        member.become('running')
-        for (const { split, read } of reads) source.confirm?.(split, read.position)
-        // The reader uses the same map, so it knows the committed entries from now on.
-        for (const { split, read } of reads) remember(seen.get(split)!, read)
+        await commit(reads)
+        const before = reads.flatMap(({ split, read }) => (read.forgetBefore === undefined ? [] : [[split, read.forgetBefore] as const]))
+        await forget(cluster, seenTopic, seen, new Map(before), remove, isMine)
       }
     } finally {
       member.onInterrupt = undefined

@@ -1,9 +1,10 @@
 /** What the splits of a source have seen, in a compacted topic of the pipeline: for sources whose position is a set of keys. */
 import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { TRANSACTIONAL, encodeBatch } from '../../../shared/kafka/protocol/record-batch.ts'
+import { createSeenEntries, type SeenEntries } from '../../../shared/connectors/seen-entries.ts'
 import type { SourceRead } from '../../../shared/connectors/source.ts'
-import { followTopic } from '../../../shared/kafka/follow.ts'
-import { inTime } from '../../../shared/telemetry/in-time.ts'
+import { followTopic, type FollowedRecord } from '../../../shared/kafka/follow.ts'
+import { Interrupted } from '../interruption.ts'
 import type { OutputBatch } from '../lane/messages.ts'
 import { isLong } from './split-position.ts'
 import type { SplitRead } from './split-reader.ts'
@@ -11,41 +12,116 @@ import type { SplitRead } from './split-reader.ts'
 const keyOf = (split: number, key: string): string => `${split}/${key}`
 const POSITION_KEY = /^position\/(\d+)$/
 
+function placeOf(keyInTopic: string): { split: number; key: string } {
+  const slash = keyInTopic.indexOf('/')
+  return { split: Number(keyInTopic.slice(0, slash)), key: keyInTopic.slice(slash + 1) }
+}
+
 /** By split: the entries seen, and the positions too long for a commit's metadata. */
-export type Seen = { entries: Map<number, Map<string, string>>; positions: Map<number, string> }
+export type Seen = { entries: Map<number, SeenEntries>; positions: Map<number, string> }
 
 /** Reads everything committed so far. */
 export async function readSeen(cluster: Cluster, topic: string, splits: readonly number[]): Promise<Seen> {
   const positions = new Map<number, string>()
-  const seen = new Map(splits.map((split) => [split, new Map<string, string>()]))
+  const entries = new Map(splits.map((split) => [split, createSeenEntries()]))
+  await readTopic(cluster, topic, (records) => {
+    for (const { key: keyInTopic, value } of records) {
+      const position = POSITION_KEY.exec(keyInTopic)
+      if (position && value) positions.set(Number(position[1]), value.toString('utf8'))
+      const { split, key } = placeOf(keyInTopic)
+      if (value === null) entries.get(split)?.delete(key)
+      else entries.get(split)?.set(key, value.toString('utf8'))
+    }
+  })
+  return { entries, positions }
+}
+
+const WAIT_MAX_MS = 60_000
+/** Of one fetch, because its records take several times as much on the heap. */
+const FETCH_BYTES = 4 << 20
+
+/** Reads what the topic holds, fetch by fetch, as long as `isWanted`. Rejects with what `onRecords` throws, and if nothing arrives. */
+async function readTopic(
+  cluster: Cluster,
+  topic: string,
+  onRecords: (records: FollowedRecord[]) => Promise<void> | void,
+  isWanted = () => true,
+): Promise<void> {
+  const ended = Promise.withResolvers<void>()
   let failure: Error | undefined
+  let hasThrown = false
+  const onLate = () =>
+    ended.reject(new Interrupted('brokers_away', failure?.message ?? `${topic} gives nothing for ${WAIT_MAX_MS / 1000} s`))
+  let timer = setTimeout(onLate, WAIT_MAX_MS)
   const following = followTopic({
     cluster,
     topic,
     purpose: 'seen',
     from: 0n,
+    bytesMax: FETCH_BYTES,
     waitsForOpen: true,
-    onRecords(records) {
-      for (const { key, value } of records) {
-        const place = POSITION_KEY.exec(key)
-        if (place && value) positions.set(Number(place[1]), value.toString('utf8'))
-        const slash = key.indexOf('/')
-        const own = seen.get(Number(key.slice(0, slash)))
-        if (value === null) own?.delete(key.slice(slash + 1))
-        else own?.set(key.slice(slash + 1), value.toString('utf8'))
+    async onRecords(records) {
+      clearTimeout(timer)
+      if (hasThrown) return
+      try {
+        await onRecords(records)
+      } catch (error) {
+        // Not thrown on: the follower would read the same records again.
+        hasThrown = true
+        ended.reject(error)
       }
+    },
+    onPosition() {
+      clearTimeout(timer)
+      timer = setTimeout(onLate, WAIT_MAX_MS)
+      if (!isWanted()) ended.resolve()
     },
     onError: (error) => (failure = error),
   })
-  const late = () => failure ?? new Error(`${topic} could not be read within ${READ_MAX_MS / 1000} s`)
-  await inTime(following.caughtUp, READ_MAX_MS, late).finally(() => following.close())
-  return { entries: seen, positions }
+  try {
+    await Promise.race([following.caughtUp, ended.promise])
+  } finally {
+    await following.close()
+    clearTimeout(timer)
+  }
 }
 
-const READ_MAX_MS = 60_000
+/** Entries that are forgotten in one commit. */
+const FORGOTTEN_AT_ONCE = 5000
+
+/**
+ * Removes the entries that a source no longer needs; `before`: by split, the time up to which. Their keys are in the topic alone, so it is
+ * read again. `remove` commits the removal of some of a split's entries.
+ */
+export async function forget(
+  cluster: Cluster,
+  topic: string,
+  entries: ReadonlyMap<number, SeenEntries>,
+  before: ReadonlyMap<number, number>,
+  remove: (split: number, keys: string[]) => Promise<void>,
+  isWanted: () => boolean,
+): Promise<void> {
+  const due = [...before].filter(([split, time]) => entries.get(split)!.isForgettingDue(time))
+  if (due.length === 0) return
+  await readTopic(
+    cluster,
+    topic,
+    async (records) => {
+      const places = records.map(({ key }) => placeOf(key))
+      for (const [split, time] of due) {
+        const isStale = (place: { split: number; key: string }) => place.split === split && entries.get(split)!.isBefore(place.key, time)
+        // A key may come several times until the topic is compacted.
+        const keys = [...new Set(places.filter(isStale).map(({ key }) => key))]
+        for (let from = 0; from < keys.length && isWanted(); from += FORGOTTEN_AT_ONCE)
+          await remove(split, keys.slice(from, from + FORGOTTEN_AT_ONCE))
+      }
+    },
+    isWanted,
+  )
+}
 
 /** Takes over what a read that was committed has seen. */
-export function remember(seen: Map<string, string>, { seen: entries = [] }: SourceRead): void {
+export function remember(seen: SeenEntries, { seen: entries = [] }: SourceRead): void {
   for (const { key, value } of entries) {
     if (value === null) seen.delete(key)
     else seen.set(key, value)

@@ -1,5 +1,6 @@
 /** Reads ahead in the splits of one assignment, each in its own order, up to a byte limit, and hands over what has arrived. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { SeenView } from '../../../shared/connectors/seen-entries.ts'
 import type { OpenSource, SourceRead } from '../../../shared/connectors/source.ts'
 
 export type SplitRead = { split: number; read: SourceRead }
@@ -20,7 +21,7 @@ export function openSplitReader(
   splits: readonly number[],
   count: number,
   positionOf: (split: number) => string | undefined,
-  seenOf: (split: number) => ReadonlyMap<string, string>,
+  seenOf: (split: number) => SeenView,
 ): SplitReader {
   const stop = new AbortController()
   const ready: SplitRead[] = []

@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ConnectorContext } from '../connector.ts'
 import { createBlockBuilder } from '../record-block.ts'
+import { seenValue, type SeenView } from '../seen-entries.ts'
 import type { OpenSource, SourceRead } from '../source.ts'
 import type { BucketSourceConfig } from './connector.ts'
 import { withKeys } from './keyed-records.ts'
@@ -14,12 +15,10 @@ import type { ObjectInfo } from './object-store.ts'
 import { matchesGlob } from './objects.ts'
 import { openObjectStore } from './open-store.ts'
 import { BLOCK_BYTES, createObjectReader, Position } from './read-object.ts'
-import { isEntryOf, isRead, seenValue, staleEntries } from './seen-objects.ts'
+import { forgettable, isRead } from './seen-objects.ts'
 
 /** A block is also handed over after this many objects were read to the end. */
 const BLOCK_OBJECTS = 1000
-/** Entries that are forgotten in one commit. */
-const FORGOTTEN_AT_ONCE = 5000
 /** The builder's initial size: many objects are tiny. */
 const BLOCK_BYTES_FIRST = 64 << 10
 
@@ -41,7 +40,7 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
   /** The split's objects that were not read yet, in reading order; and the newest modification time of all its objects. */
   async function findNew(
     split: { index: number; count: number },
-    seen: ReadonlyMap<string, string>,
+    seen: SeenView,
     readBefore: number,
     signal: AbortSignal,
   ): Promise<{ found: ObjectInfo[]; newest: number }> {
@@ -51,7 +50,7 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
       for (const object of page) {
         if (!isOwn(object, split)) continue
         newest = Math.max(newest, object.modifiedAt)
-        if (!isRead(seen.get(object.key), object, readBefore)) found.push(object)
+        if (!isRead(seen, object, readBefore)) found.push(object)
       }
     const byName = (a: ObjectInfo, b: ObjectInfo) => (a.key < b.key ? -1 : 1)
     found.sort(config.order === 'name' ? byName : (a, b) => a.modifiedAt - b.modifiedAt || byName(a, b))
@@ -64,8 +63,8 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
       const builder = withKeys(createBlockBuilder(BLOCK_BYTES_FIRST), config.key)
       let at = position === undefined ? undefined : Position.parse(JSON.parse(position))
       let readBefore = at?.w ?? 0
-      /** Objects read to the end in this run; each is dropped once `seen` has it, after the commit. */
-      const done = new Map<string, string>()
+      /** Objects read to the end in this run; each is dropped once `seen` or its time shows that, after the commit. */
+      const done = new Map<string, ObjectInfo>()
       let finished: NonNullable<SourceRead['seen']> = []
       const nowhere = (): Position => ({ o: '', e: '', b: 0, n: 0, w: readBefore })
       const take = (place: Position): SourceRead => {
@@ -79,7 +78,7 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
           if (signal.aborted) return { found: [], newest: 0 }
           throw error
         })
-        const unread = found.filter(({ key, etag }) => done.get(key) !== etag)
+        const unread = found.filter(({ key, etag }) => done.get(key)?.etag !== etag)
         const half = at && unread.find(({ key, etag }) => key === at!.o && etag === at!.e)
         const objects = half ? [half, ...unread.filter((each) => each !== half)] : unread
         let isWhole = true
@@ -100,8 +99,8 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
             yield take(nowhere())
             continue
           }
-          done.set(object.key, object.etag)
-          finished.push({ key: object.key, value: seenValue(object) })
+          done.set(object.key, object)
+          finished.push({ key: object.key, value: seenValue(object.etag, object.modifiedAt) })
           if (builder.bytes >= BLOCK_BYTES || finished.length >= BLOCK_OBJECTS) yield take(nowhere())
         }
         if (finished.length > 0 || builder.count > 0) yield take(nowhere())
@@ -111,15 +110,12 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
           if (done.size === doneBefore) throw withheld
           continue
         }
-        if (forgets && isWhole) {
-          const stale = staleEntries(seen, newest)
-          readBefore = Math.max(readBefore, stale.before)
-          for (let from = 0; from < stale.keys.length; from += FORGOTTEN_AT_ONCE) {
-            finished = stale.keys.slice(from, from + FORGOTTEN_AT_ONCE).map((key) => ({ key, value: null }))
-            yield take(nowhere())
-          }
+        const before = forgets && isWhole ? forgettable(seen, newest) : undefined
+        if (before !== undefined) {
+          readBefore = Math.max(readBefore, before)
+          yield { ...take(nowhere()), forgetBefore: before }
         }
-        for (const [key, etag] of done) if (isEntryOf(seen.get(key), etag)) done.delete(key)
+        for (const object of done.values()) if (isRead(seen, object, readBefore)) done.delete(object.key)
         if (!config.follow) return
         // Listing a large bucket is expensive: the longer a pass took, the longer the pause.
         await sleep(Math.max(config.poll_interval_ms, (performance.now() - from) / 10), undefined, { signal }).catch(() => {})
