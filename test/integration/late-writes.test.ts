@@ -167,4 +167,35 @@ describe('a write under an Idempotency-Key whose answer never came', () => {
     await service_.end()
     expect((await readAll(client, stream.id)).length).toBe(100)
   })
+
+  it('is written where nothing of it was, and once, however often it is repeated', async () => {
+    const stream = await createStream(client, { n: 'integer' }, { partitions: 3 })
+    const key = unique('key')
+    const records = Array.from({ length: 100 }, (_, n) => ({ n }))
+    const send = () => client.call('POST', `/v1/streams/${stream.id}/data`, { records }, { 'Idempotency-Key': key })
+    expect((await send()).status).toBe(201)
+    const cluster = openCluster({ brokers: service().brokers, clientId: 'late-writes' })
+    const service_ = new pg.Client({ connectionString: service().databaseUrl })
+    await service_.connect()
+    try {
+      // As after a control plane died between storing what the write begins with and sending its first byte: of that producer the
+      // brokers know nothing. The hundred records before are those of another one.
+      const { producerId, producerEpoch } = await cluster.initProducer(() => cluster.anyConnection(), null, 0)
+      const begun = JSON.stringify({ producer_id: String(producerId), epoch: producerEpoch, partition: 2 })
+      const inDoubt = 'UPDATE idempotency_keys SET status = NULL, body = NULL, in_doubt = true, begun = $2 WHERE key = $1'
+      for (let again = 0; again < 3; again++) {
+        await service_.query(inDoubt, [key, begun])
+        const repeated = await send()
+        expect(repeated.status).toBe(201)
+        expect(repeated.body.records).toBe(100)
+        expect(repeated.body.partitions).toMatchObject([{ partition: 2, records: 100 }])
+      }
+    } finally {
+      await service_.end()
+      await cluster.close()
+    }
+    const counts = Map.groupBy(await readAll(client, stream.id), ({ n }) => n)
+    expect(counts.size).toBe(100)
+    expect([...counts.values()].every((same) => same.length === 2)).toBe(true)
+  })
 })
