@@ -31,10 +31,12 @@ export type ExternalVerdict = {
   out_of_order: number
   ghosts: number
   letters_missing: number
+  /** Dead letters beyond the first of the same record, on the topic: nothing is redriven here, so one failure makes one letter. */
+  letters_duplicated: number
 }
 
-export const isExactOutside = ({ lost, duplicated, out_of_order, ghosts, letters_missing }: ExternalVerdict): boolean =>
-  lost + duplicated + out_of_order + ghosts + letters_missing === 0
+export const isExactOutside = ({ lost, duplicated, out_of_order, ghosts, letters_missing, letters_duplicated }: ExternalVerdict): boolean =>
+  lost + duplicated + out_of_order + ghosts + letters_missing + letters_duplicated === 0
 
 /** `poisonId` is the SmartModule that fails poison records. */
 export async function createExternals(api: Api, launched: Launched, poisonId: string): Promise<Externals> {
@@ -75,11 +77,11 @@ export const startExternalLoad = (
   recordsPerSecond: number,
 ): Promise<Load> => startLoad({ cluster, kafka, topic, schemaId, recordsPerSecond, partitions: PARTITIONS, abortedEveryMs: 11_000 })
 
-/** Judges the records of a sink one by one, given in order per key; `end` adds what is missing. */
-function createJudge(acknowledged: readonly number[]) {
+/** Judges the records of a sink one by one, given in order per key; `end` adds what is missing, and judges the dead letters. */
+export function createJudge(acknowledged: readonly number[]) {
   const seen = acknowledged.map(createBits)
   const lastN = new Map<string, number>()
-  const verdict = { records: 0, lost: 0, duplicated: 0, out_of_order: 0, ghosts: 0, letters_missing: 0 }
+  const verdict = { records: 0, lost: 0, duplicated: 0, out_of_order: 0, ghosts: 0, letters_missing: 0, letters_duplicated: 0 }
   return {
     take(key: string, n: number): void {
       const [partition = -1, ordinal = -1] = key.slice(1).split('-').map(Number)
@@ -90,8 +92,8 @@ function createJudge(acknowledged: readonly number[]) {
       lastN.set(key, Math.max(n, lastN.get(key) ?? -1))
       verdict.records++
     },
-    /** `lettered`: records with a dead letter in the topic. `letters`: how many the API lists; it hides copies of the same failure. */
-    end(deadLettered: ReadonlySet<string>, letters: number): ExternalVerdict {
+    /** `deadLettered`: each record's dead letters in the topic. `listed`: how many the API lists; it hides copies of the same failure. */
+    end(deadLettered: ReadonlyMap<string, number>, listed: number): ExternalVerdict {
       let poison = 0
       for (const [partition, count] of acknowledged.entries())
         for (let index = 0; index < count; index++) {
@@ -102,7 +104,8 @@ function createJudge(acknowledged: readonly number[]) {
           } else if (!seen[partition]!.has(index)) verdict.lost++
         }
       // Exactly the poison records have a dead letter.
-      verdict.letters_missing += Math.abs(poison - deadLettered.size) + Math.abs(poison - letters)
+      verdict.letters_missing += Math.abs(poison - deadLettered.size) + Math.abs(poison - listed)
+      for (const letters of deadLettered.values()) verdict.letters_duplicated += letters - 1
       return verdict
     },
   }
@@ -184,12 +187,13 @@ export async function judgeExternals(
 
 const N = /"n":(-?\d+)/
 
-/** Records with a dead letter in the pipeline's topic, as `key/n`. */
-async function letteredOf(cluster: Cluster, { topic }: Externals, pipelineId: string): Promise<Set<string>> {
-  const found = new Set<string>()
+/** How many dead letters each record has in the pipeline's topic, by `key/n`. */
+async function letteredOf(cluster: Cluster, { topic }: Externals, pipelineId: string): Promise<Map<string, number>> {
+  const found = new Map<string, number>()
   const accountPart = topic.slice(0, topic.lastIndexOf('.'))
   await readCommitted(cluster, `${accountPart}.${pipelineId}.dead-letters`, (_partition, _offset, key, bytes) => {
-    found.add(`${key}/${N.exec(bytes.toString('latin1', 5))?.[1]}`)
+    const record = `${key}/${N.exec(bytes.toString('latin1', 5))?.[1]}`
+    found.set(record, (found.get(record) ?? 0) + 1)
   })
   return found
 }

@@ -30,7 +30,7 @@ describe('three brokers and three processors under faults', () => {
         misplaced: 0,
         revisions_out_of_order: 0,
       })
-      const none = { lost: 0, duplicated: 0, out_of_order: 0, ghosts: 0, letters_missing: 0 }
+      const none = { lost: 0, duplicated: 0, out_of_order: 0, ghosts: 0, letters_missing: 0, letters_duplicated: 0 }
       for (const found of Object.values(result.outside)) {
         expect(found).toMatchObject(none)
         expect(found.records).toBeGreaterThan(1000)
