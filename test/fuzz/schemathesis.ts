@@ -5,14 +5,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { cached } from '../../deploy/local/cache.ts'
+import { reasonOf } from '../../shared/errors/reason-of.ts'
 
 const run = promisify(execFile)
 const VERSION = '4.32.5'
 const INSTALL_MS_MAX = 300_000
 const RUN_MS_MAX = 1_800_000
 
-/** The environment's Python; undefined, with the reason logged, when it can't be installed. */
-async function install(say: (line: string) => void): Promise<string | undefined> {
+/** The Python of its environment. Throws where it can't be installed: a run without it tests less than it says. */
+export async function installSchemathesis(): Promise<string> {
   try {
     // The folder is moved into the cache afterwards: the environment's scripts name the old path, but its Python works at any path.
     const place = await cached(`schemathesis-${VERSION}`, async (folder) => {
@@ -23,8 +24,7 @@ async function install(say: (line: string) => void): Promise<string | undefined>
     })
     return join(place, 'env', 'bin', 'python')
   } catch (error) {
-    say(`schemathesis: not run, ${error instanceof Error ? error.message.split('\n')[0] : String(error)}`)
-    return undefined
+    throw new Error(`Schemathesis can't be installed (${reasonOf(error).split('\n')[0]}): SCHEMATHESIS=0 runs without it`, { cause: error })
   }
 }
 
@@ -35,15 +35,8 @@ async function install(say: (line: string) => void): Promise<string | undefined>
 const CHECKS =
   'not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,response_schema_conformance,ignored_auth'
 
-/** Returns its exit code: 0 when it has found nothing, undefined when it could not be installed. */
-export async function runSchemathesis(
-  apiUrl: string,
-  token: string,
-  examples: number,
-  say: (line: string) => void,
-): Promise<number | undefined> {
-  const python = await install(say)
-  if (!python) return undefined
+/** Returns its exit code: 0 when it has found nothing. `python`: of `installSchemathesis`. */
+export async function runSchemathesis(python: string, apiUrl: string, token: string, examples: number): Promise<number> {
   const child = spawn(
     python,
     [
