@@ -65,7 +65,8 @@ watchLiveness()
 const now = () => Date.now()
 const names = serviceNames(config.DPS_PREFIX)
 
-const db = openDatabase(config.DATABASE_URL)
+const databaseWatch = openDatabaseWatch(config.DATABASE_URL)
+const db = openDatabase(config.DATABASE_URL, undefined, databaseWatch.lostAt)
 await withRetries(log, 'waiting for Postgres', () => migrate(db))
 await installBuiltIns(db, config.DPS_CACHE)
 
@@ -103,7 +104,6 @@ redis.on('error', (error) => log.warn({ reason: error.message }, 'Redis is unrea
 const secretBox = createSecretBox(config.SECRETS_KEYS)
 await rewrapSecrets(db, secretBox)
 const registry = openRegistry(config.SCHEMA_REGISTRY_URL)
-const databaseWatch = openDatabaseWatch(config.DATABASE_URL)
 const streamData = createStreamData(db, cluster, now)
 const publisher = startPublisher({ db, kafka, log }, names.definitions, `${config.DPS_PREFIX}.publisher`)
 const warnOf = (what: string) => (error: Error) => log.warn({ reason: error.message }, what)

@@ -175,12 +175,22 @@ export async function createTopic(kafka: kafkajs.Kafka, partitions: number, conf
   return topic
 }
 
-/**
- * Forwards to a port until it is frozen; from then on connections stay open but carry nothing, not even their end: a silent peer does not
- * answer a FIN.
- */
-export async function openSilence(targetPort: number): Promise<{ port: number; freeze(): void; close(): void }> {
+/** A way to a server that can fail as networks do. */
+export type Silence = {
+  port: number
+  /** All connections stay open and carry nothing any more, not even their end: a silent peer does not answer a FIN. So do new ones. */
+  freeze(): void
+  /** All connections are cut, and new ones refused. */
+  refuse(): Promise<void>
+  /** New connections work; those that were frozen stay silent for good. */
+  restore(): Promise<void>
+  close(): void
+}
+
+/** Forwards to a port until told otherwise. */
+export async function openSilence(targetPort: number): Promise<Silence> {
   let frozen = false
+  const silenced = new Set<Socket>()
   const sockets = new Set<Socket>()
   const server = createTcpServer({ allowHalfOpen: true }, (client) => {
     const target = connect({ port: targetPort, host: '127.0.0.1', allowHalfOpen: true })
@@ -189,20 +199,38 @@ export async function openSilence(targetPort: number): Promise<{ port: number; f
       [target, client],
     ] as const) {
       sockets.add(from)
-      from.on('data', (bytes) => void (frozen || to.write(bytes)))
-      from.on('end', () => void (frozen || to.end()))
+      if (frozen) silenced.add(from)
+      from.on('data', (bytes) => void (silenced.has(from) || to.write(bytes)))
+      from.on('end', () => void (silenced.has(from) || to.end()))
       from.on('error', () => {})
-      from.on('close', () => void (frozen || to.destroy()))
+      from.on('close', () => void (silenced.has(from) || to.destroy()))
     }
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const listen = async (at: number) => {
+    server.listen(at, '127.0.0.1')
+    await once(server, 'listening')
+  }
+  await listen(0)
+  const { port } = server.address() as { port: number }
+  const cut = () => {
+    server.close()
+    for (const socket of sockets) socket.destroy()
+    sockets.clear()
+  }
   return {
-    port: (server.address() as { port: number }).port,
-    freeze: () => void (frozen = true),
-    close() {
-      server.close()
-      for (const socket of sockets) socket.destroy()
+    port,
+    freeze() {
+      frozen = true
+      for (const socket of sockets) silenced.add(socket)
     },
+    async refuse() {
+      cut()
+      await once(server, 'close')
+    },
+    async restore() {
+      frozen = false
+      if (!server.listening) await listen(port)
+    },
+    close: cut,
   }
 }

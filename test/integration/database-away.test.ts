@@ -1,14 +1,17 @@
 /**
- * A database that stops answering: a request that waits for it fails with 503 within three seconds, later ones at once. One whose answers
- * are not read in time is not away.
+ * A database that stops answering: a request that waits for it fails with 503 within three seconds, later ones at once, and the control
+ * plane works again once it is back. One whose answers are not read in time is not away.
  */
 import { setImmediate } from 'node:timers/promises'
-import { expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { freePort } from '../../deploy/local/ports.ts'
 import { openDatabase } from '../../services/control-plane/store/database.ts'
 import { openDatabaseWatch } from '../../services/control-plane/store/database-watch.ts'
-import { eventually, service } from '../harness/client.ts'
-import { openSilence } from '../harness/conformance.ts'
-import { limitFromNow } from '../harness/machine-speed.ts'
+import { eventually, loggedIn, service, unique } from '../harness/client.ts'
+import { openSilence, type Silence } from '../harness/conformance.ts'
+import { assertKept } from '../harness/contract-check.ts'
+import { limitFromNow, limitMs } from '../harness/machine-speed.ts'
+import { startControlPlane, type OwnControlPlane } from '../harness/own-control-plane.ts'
 
 it('a silent database fails a waiting call with 503 within 3 s, and later calls at once', async () => {
   const url = new URL(service().databaseUrl)
@@ -51,4 +54,68 @@ it('a database that answers is not away, however busy this thread is', async () 
   } finally {
     await watch.close()
   }
+})
+
+describe('a control plane', () => {
+  type Answered = { status: number; body: unknown; ms: number }
+  let silence: Silence
+  let own: OwnControlPlane
+  let token: string
+  beforeEach(async () => {
+    token = (await loggedIn(service().accounts.other)).token!
+    const url = new URL(service().databaseUrl)
+    silence = await openSilence(Number(url.port))
+    url.port = String(silence.port)
+    own = await startControlPlane(await freePort(), { DATABASE_URL: url.toString() })
+    await eventually('it lists and creates', isWorking)
+    // The pool is full of connections that will be lost.
+    expect((await many()).filter(({ status }) => status >= 500)).toEqual([])
+  }, limitMs(90_000))
+  afterEach(async () => {
+    silence.close()
+    await own.close()
+  }, limitMs(60_000))
+
+  async function ask(method: 'GET' | 'POST'): Promise<Answered> {
+    const stream = { name: unique('away'), description: '', schema: { n: 'integer' } }
+    const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
+    const from = performance.now()
+    const answer = await fetch(`${own.apiUrl}/v1/streams`, {
+      method,
+      headers,
+      ...(method === 'POST' ? { body: JSON.stringify(stream) } : {}),
+    })
+    const answered: unknown = await answer.json()
+    assertKept(method, '/v1/streams', answer.status, answered)
+    return { status: answer.status, body: answered, ms: performance.now() - from }
+  }
+  const many = (): Promise<Answered[]> => Promise.all(Array.from({ length: 12 }, () => [ask('GET'), ask('POST')]).flat())
+  const isWorking = async () => (await ask('GET')).status === 200 && (await ask('POST')).status === 201
+
+  it.each<[string, () => Promise<void> | void]>([
+    ['refuses connections', () => silence.refuse()],
+    ['is behind connections that carry nothing any more', () => silence.freeze()],
+  ])('whose Postgres %s answers with 503 within 3 s, and works once Postgres is back', { timeout: limitMs(90_000) }, async (_, goAway) => {
+    const limit = limitFromNow(3000)
+    await goAway()
+    for (let turn = 0; turn < 3; turn++) {
+      const answers = await many()
+      for (const { status, body } of answers) {
+        expect(status).toBe(503)
+        const error = { code: 'unavailable', status: 503, message: expect.stringContaining('the database'), request_id: expect.any(String) }
+        expect(body).toEqual({ error })
+      }
+      expect(Math.max(...answers.map(({ ms }) => ms))).toBeLessThan(limit())
+    }
+    await silence.restore()
+    await eventually('it lists and creates again', isWorking, 30_000)
+    expect((await many()).filter(({ status }) => status >= 500)).toEqual([])
+  })
+
+  it('whose connections a network has dropped without a word opens others', { timeout: limitMs(90_000) }, async () => {
+    silence.freeze()
+    await silence.restore()
+    await eventually('it lists and creates again', isWorking, 30_000)
+    expect((await many()).filter(({ status }) => status >= 500)).toEqual([])
+  })
 })

@@ -34,6 +34,8 @@ async function answerOf<T>(answer: Promise<T>): Promise<T> {
 export type DatabaseWatch = {
   /** The result of `work`. Throws 503 when the database is away, or goes away before `work` is done; `work` itself continues. */
   during<T>(work: () => Promise<T>): Promise<T>
+  /** When, by `performance.now()`, a connection was last found silent or cut; others that were open by then may be dead too. */
+  lostAt(): number
   close(): Promise<void>
 }
 
@@ -42,6 +44,7 @@ export function openDatabaseWatch(url: string): DatabaseWatch {
   const stop = new AbortController()
   let client: pg.Client | undefined
   let isAway = false
+  let lostAt = 0
   /** Reject functions of the calls of `during` that are waiting. */
   const waiting = new Set<(error: Error) => void>()
 
@@ -73,6 +76,7 @@ export function openDatabaseWatch(url: string): DatabaseWatch {
       try {
         // A single connection may fail although the database is up: a second one decides.
         await look().catch(async () => {
+          lostAt = performance.now()
           await forget()
           await look()
         })
@@ -80,6 +84,7 @@ export function openDatabaseWatch(url: string): DatabaseWatch {
       } catch (error) {
         if (stop.signal.aborted) break
         isAway = true
+        lostAt = performance.now()
         for (const reject of waiting) reject(unavailable('the database', error))
         waiting.clear()
         await forget()
@@ -99,6 +104,7 @@ export function openDatabaseWatch(url: string): DatabaseWatch {
         .finally(() => waiting.delete(reject))
       return promise
     },
+    lostAt: () => lostAt,
     async close() {
       stop.abort()
       await looking

@@ -46,13 +46,25 @@ const MIGRATIONS = [
   { name: '0017-topic-of-dead-letters', migration: topicOfDeadLetters },
 ]
 
-/** A pool of at most `connectionsMax` connections. A query waits at most 5 s for a free one. */
-export function openDatabase(url: string, connectionsMax = 20): Database {
+/**
+ * A pool of at most `connectionsMax` connections. A query waits at most 5 s for a free one. None that was opened before `lostAt` is handed
+ * out again: behind a network that has dropped it without a word, each query would wait for its whole time limit.
+ */
+export function openDatabase(url: string, connectionsMax = 20, lostAt: () => number = () => 0): Database {
+  const openedAt = new WeakMap<object, number>()
   return knex({
     client: 'pg',
     // Postgres ends a statement first: the client only stops waiting, and the pool would hand out a connection that is still at work.
     connection: { connectionString: url, connectionTimeoutMillis: 3000, statement_timeout: 14_000, query_timeout: 15_000 },
-    pool: { min: 0, max: connectionsMax },
+    pool: {
+      min: 0,
+      max: connectionsMax,
+      afterCreate(connection: object, done: () => void) {
+        openedAt.set(connection, performance.now())
+        done()
+      },
+      validate: (connection: object) => (openedAt.get(connection) ?? 0) >= lostAt(),
+    },
     acquireConnectionTimeout: 5000,
   })
 }
