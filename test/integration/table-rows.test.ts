@@ -154,6 +154,22 @@ describe('a patch', () => {
   })
 })
 
+describe('a table whose columns are called like names in the statements', () => {
+  const NAMES = ['t', 's', 'r', 'm', 'p', 'x', 'record', 'merged', 'placed', 'places', 'all_merged', 'is_new']
+  it.each(['insert', 'upsert', 'merge-patch'])('gets its rows, and one that it refuses is named: %s', async (mode) => {
+    const table = await made(`id int PRIMARY KEY, n int CHECK (n < 100), ${NAMES.map((name) => `${name} text`).join(', ')}`)
+    const config = { table, mode, ...(mode === 'insert' ? {} : { key: ['id'] }) }
+    const row = (id: number, n: number) => ({ id, n, ...Object.fromEntries(NAMES.map((name) => [name, name + id])) })
+    const found = await write(config, [row(1, 1), row(2, 200), row(3, 3)])
+    expect(found).toMatchObject({ kind: 'at_fault', records: [{ offset: 1n, code: 'postgres_23514' }] })
+    expect(await write(config, [row(1, 1), row(3, 3)])).toEqual({ kind: 'delivered' })
+    expect(await all(table)).toEqual([row(1, 1), row(3, 3)])
+    if (mode === 'insert') return
+    expect(await write(config, [row(1, 7)])).toEqual({ kind: 'delivered' })
+    expect(await all(table)).toEqual([row(1, 7), row(3, 3)])
+  })
+})
+
 describe('the table of a sink', () => {
   it.each(['pg_temp.rows', 'pg_catalog.rows', 'information_schema.rows', 'dps_positions', 'shop.dps_positions', 'dps_stage', 'dps_text'])(
     'is never one of Postgres or of the connector itself, where rows would be lost: %s',

@@ -129,7 +129,7 @@ function createMergePatch(target: WriteTarget): PutRows {
   })
   const merged = (rows: string) => `INSERT INTO ${table} (${names})
     SELECT ${values.join(', ')} FROM (
-      SELECT jsonb_populate_record(t, s.dps_record) AS merged, s.dps_record, t.${quoted(key[0]!)} IS NULL AS is_new
+      SELECT jsonb_populate_record(t.*, s.dps_record) AS merged, s.dps_record, t.${quoted(key[0]!)} IS NULL AS is_new
         FROM (${rows}) s LEFT JOIN ${table} t ON ${isSameKey}
     ) all_merged, LATERAL (SELECT (merged).*) m
     ON CONFLICT (${keys}) DO ${updateOf(target)}`
