@@ -9,8 +9,11 @@ import { findAnyPipeline, listUnfinishedPipelines, type PipelineRow } from '../.
 import { sweepBinaries } from '../../services/control-plane/store/smartmodules.ts'
 import { createKafka, type KafkaAdmin } from '../../shared/kafka/admin/admin.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
+import { appendRecords } from '../../shared/kafka/append.ts'
 import { followTopic } from '../../shared/kafka/follow.ts'
 import { serviceNames } from '../../shared/model/definition.ts'
+import { cpuUseKey } from '../../shared/model/observed.ts'
+import { hourOf } from '../../shared/model/times.ts'
 import { createLogger } from '../../shared/telemetry/log.ts'
 import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
 import { eventually, service, unique, type Client } from '../harness/client.ts'
@@ -246,6 +249,17 @@ describe('reports and ledger entries', () => {
       await following.close()
       return keys.size
     }
+    // Counts of CPU seconds, of which an old one goes too.
+    const [old, fresh] = [2, 0].map((days) => ({
+      account_id: unique('acc'),
+      processor_id: 'p',
+      cpu_seconds: 1,
+      hour: hourOf(Date.now() - days * 86_400_000),
+    }))
+    const counts = [old!, fresh!].map((count) => ({ key: cpuUseKey(count), value: Buffer.from(JSON.stringify(count)) }))
+    const connections = cluster.openConnections('upkeep')
+    await appendRecords(cluster, connections, names.observed, counts, Date.now())
+    await connections.close()
     for (const topic of [names.observed, names.ledger]) {
       const before = await keysOf(topic, kept)
       expect(before).toBeGreaterThan(0)
@@ -256,6 +270,8 @@ describe('reports and ledger entries', () => {
       })
       expect(await keysOf(topic, kept)).toBe(before)
     }
+    const keptCounts = [old!, fresh!].map(({ account_id }) => keysOf(names.observed, `cpu/${account_id}`))
+    expect(await Promise.all(keptCounts)).toEqual([0, 1])
     await cluster.close()
   })
 })
