@@ -37,6 +37,8 @@ export async function readSeen(cluster: Cluster, topic: string, splits: readonly
 }
 
 const WAIT_MAX_MS = 60_000
+/** How often it is asked whether the rest is wanted. */
+const LOOK_MS = 200
 /** Of one fetch, because its records take several times as much on the heap. */
 const FETCH_BYTES = 4 << 20
 
@@ -74,13 +76,14 @@ async function readTopic(
     onPosition() {
       clearTimeout(timer)
       timer = setTimeout(onLate, WAIT_MAX_MS)
-      if (!isWanted()) ended.resolve()
     },
     onError: (error) => (failure = error),
   })
+  const looking = setInterval(() => isWanted() || ended.resolve(), LOOK_MS)
   try {
     await Promise.race([following.caughtUp, ended.promise])
   } finally {
+    clearInterval(looking)
     await following.close()
     clearTimeout(timer)
   }
