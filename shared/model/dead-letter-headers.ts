@@ -31,8 +31,8 @@ export const JOB_HEADERS = ['dps.job', 'dps.job_offset'] as const
 export type JobHeader = (typeof JOB_HEADERS)[number]
 
 /**
- * The header between JOB_HEADERS and DEAD_LETTER_HEADERS: the id of the topic that the record is in, since a recreated topic has other
- * records at the same offsets. Dead letters of earlier versions lack it.
+ * The header before those: the id of the topic that the record is in, since a recreated topic has other records at the same offsets. Dead
+ * letters of earlier versions lack it, and those versions take it for the record's own.
  */
 export const TOPIC_ID_HEADER = 'dps.topic_id'
 
@@ -44,8 +44,8 @@ export function splitDeadLetterHeaders(headers: Header[]): { own: Header[]; adde
   const from = headers.length - DEAD_LETTER_HEADERS.length
   const isAt = (at: number, names: readonly string[]) => at >= 0 && names.every((name, index) => headers[at + index]![0] === name)
   if (!isAt(from, DEAD_LETTER_HEADERS)) return { own: headers, added: {} }
-  const id = isAt(from - 1, [TOPIC_ID_HEADER]) ? from - 1 : from
-  const before = isAt(id - JOB_HEADERS.length, JOB_HEADERS) ? id - JOB_HEADERS.length : id
+  const job = isAt(from - JOB_HEADERS.length, JOB_HEADERS) ? from - JOB_HEADERS.length : from
+  const before = isAt(job - 1, [TOPIC_ID_HEADER]) ? job - 1 : job
   const added = headers.slice(before).map(([name, value]) => [name, value?.toString('utf8') ?? ''])
   return { own: headers.slice(0, before), added: Object.fromEntries(added) }
 }

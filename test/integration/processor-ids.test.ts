@@ -20,10 +20,10 @@ it('says that another processor has the same id, once, and nothing of one that h
     }),
   )
   try {
-    await eventually('both twins say it', async () => said.length >= 2, 40_000)
+    await eventually('both twins say it', async () => said.filter((each) => each.includes('PROCESSOR_ID')).length >= 2, 40_000)
     await new Promise((resolve) => setTimeout(resolve, 3000))
     const message = `twin: another processor has the PROCESSOR_ID twin-${name} too, and takes over what runs here: give it its own`
-    expect(said).toEqual([message, message])
+    expect(said.filter((each) => each.includes('PROCESSOR_ID'))).toEqual([message, message])
   } finally {
     for (const { fleet, cluster } of opened) {
       await fleet.close()

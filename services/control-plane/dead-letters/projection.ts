@@ -12,7 +12,7 @@ import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import { splitDeadLetterHeaders, TOPIC_ID_HEADER, type DeadLetterHeader } from '../../../shared/model/dead-letter-headers.ts'
 import type { Database } from '../store/database.ts'
 import { addDeadLetters, findDeadLetterPosition, lockDeadLetterPosition, type NewDeadLetter } from '../store/dead-letters.ts'
-import { dropPositionReset, listPositionResets, settleHandledAgain } from '../store/position-resets.ts'
+import { dropPositionResets, listPositionResets, maySkip, settleHandledAgain } from '../store/position-resets.ts'
 import { fetchCounted, wantedOf } from '../stream-data/read-records.ts'
 
 type Projected = { id: string; definition: Pick<PipelineDefinition, 'dead_letter_topic' | 'group_id' | 'source'> }
@@ -99,17 +99,28 @@ export function createDeadLetterProjection(db: Database, cluster: Cluster, onErr
   }
 
   /** Reads how far the pipeline is; what is returned then settles the dead letters of records that it has handled again. */
-  async function findHandledAgain({ id, definition: { group_id, source } }: Projected): Promise<(() => Promise<void>) | undefined> {
+  async function findHandledAgain({ id, definition: { group_id, source } }: Projected) {
     const resets = await listPositionResets(db, id)
-    if (resets.length === 0) return undefined
+    const layout = resets.length === 0 ? undefined : await cluster.describeTopic(source.topic)
+    if (!layout) return undefined
     const partitions = resets.map(({ partition }) => partition)
     const committed = await cluster.committedOffsets(group_id, source.topic, partitions)
-    return async () => {
+    // After the positions: what has expired since then was still there when the pipeline passed it.
+    const starts = await cluster.offsets(layout, partitions, 'earliest')
+    return async (onChunk: () => void): Promise<void> => {
       for (const reset of resets) {
-        const position = committed.get(reset.partition)
-        const topicId = parseCommitMetadata(position?.metadata ?? '')?.i ?? reset.topic_id
-        if (topicId !== reset.topic_id) await dropPositionReset(db, id, reset)
-        else if (position) await settleHandledAgain(db, id, reset, position.offset)
+        const { partition, topic_id, from_offset, revision } = reset
+        const position = committed.get(partition)
+        const topicId = parseCommitMetadata(position?.metadata ?? '')?.i ?? layout.topicId
+        if (topicId !== topic_id || (await maySkip(db, id, revision))) {
+          await dropPositionResets(db, id, [partition])
+          continue
+        }
+        // What has expired stays pending: it may have been passed over.
+        const start = starts.get(partition) ?? 0n
+        const from = start > BigInt(from_offset) ? start : BigInt(from_offset)
+        const until = position && position.offset > from ? position.offset : from
+        if (until > BigInt(from_offset)) await settleHandledAgain(db, id, { ...reset, from_offset: String(from) }, until, onChunk)
       }
     }
   }
@@ -118,7 +129,10 @@ export function createDeadLetterProjection(db: Database, cluster: Cluster, onErr
     const { id: pipelineId, definition } = pipeline
     const { dead_letter_topic: topic } = definition
     const deadline = performance.now() + deadlineMs
-    // First: the dead letters of the records before the position are then among those that the topic holds.
+    const inTime = () => {
+      if (performance.now() > deadline) throw unavailable('the list of dead letters, which is catching up with its topic,')
+    }
+    // First: the dead letters of the records before the position are then in the topic.
     const settle = await findHandledAgain(pipeline)
     const layout = await cluster.describeTopic(topic)
     if (!layout) return
@@ -128,7 +142,7 @@ export function createDeadLetterProjection(db: Database, cluster: Cluster, onErr
       const end = ends.get(partition) ?? 0n
       if (end === 0n) continue
       for (let isDone = false; !isDone;) {
-        if (performance.now() > deadline) throw unavailable('the list of dead letters, which is catching up with its topic,')
+        inTime()
         const position = await findDeadLetterPosition(db, pipelineId, partition)
         if (position >= end) break
         const { letters, nextOffset } = await readSome(pipelineId, layout, partition, position)
@@ -140,7 +154,7 @@ export function createDeadLetterProjection(db: Database, cluster: Cluster, onErr
         })
       }
     }
-    await settle?.()
+    await settle?.(inTime)
   }
 
   /** What was written before the call must be seen: one that is under way may have looked too early. */

@@ -60,7 +60,9 @@ async function rangesOf(trx: Queryable, pipelineId: string, jobId: string, bound
   return ranges
 }
 
-/** A client that names ids wants all of them: throws for ids that are unknown, already taken, or redriven too often. */
+const NOT_TAKEN = `is not pending, has been redriven ${LIMITS.redrives_max} times, or its record is handled again since the position was set back`
+
+/** A client that names ids wants all of them: throws for ids that are unknown, or that a redrive does not take. */
 async function assertAllPending(db: Queryable, pipelineId: string, ids: string[]): Promise<void> {
   const found = await listPendingIds(db, pipelineId, { ids, redrivesMax: LIMITS.redrives_max })
   const known = await listKnownIds(db, pipelineId, ids)
@@ -68,9 +70,7 @@ async function assertAllPending(db: Queryable, pipelineId: string, ids: string[]
     known.has(id) ? [] : [{ path: `/ids/${index}`, message: 'is not the id of a dead letter of the pipeline' }],
   )
   if (unknown.length > 0) throw invalidRequest(unknown.slice(0, LIMITS.details_max))
-  const missing = ids.flatMap((id, index) =>
-    found.has(id) ? [] : [{ path: `/ids/${index}`, message: `is not pending, or has already been redriven ${LIMITS.redrives_max} times` }],
-  )
+  const missing = ids.flatMap((id, index) => (found.has(id) ? [] : [{ path: `/ids/${index}`, message: NOT_TAKEN }]))
   if (missing.length > 0)
     throw new ServiceError('conflict', `${missing.length} of the dead letters can't be redriven`, {
       details: missing.slice(0, LIMITS.details_max),

@@ -75,58 +75,70 @@ export async function lockDeadLetterPosition(db: Queryable, pipelineId: string, 
   return BigInt(row.next_offset)
 }
 
-const COMPARED = ['topic_id', 'partition', 'record_offset', 'step', 'letter_partition', 'letter_offset', 'redrives', 'revision'] as const
-/** What is compared of a dead letter. `content`: a digest of key and value, for those that don't say which topic their record is in. */
-type Compared = Pick<DeadLetterRow, (typeof COMPARED)[number] | 'status'> & { content: string }
+const COMPARED = [
+  'topic_id',
+  'partition',
+  'record_offset',
+  'step',
+  'letter_partition',
+  'letter_offset',
+  'redrives',
+  'revision',
+  'job_id',
+] as const
+/** What is compared of a dead letter. `content`: a digest of key and value, where one of two does not say which topic its record is in. */
+type Compared = Pick<DeadLetterRow, (typeof COMPARED)[number] | 'status'> & { content: string | null }
 
 const digestOf = (bytes: Buffer | null): string => (bytes === null ? '' : createHash('sha256').update(bytes).digest('hex'))
 const contentOf = ({ key, value }: NewDeadLetter): string => `${digestOf(key)}/${digestOf(value)}`
-const CONTENT = `coalesce(encode(sha256(key), 'hex'), '') || '/' || coalesce(encode(sha256(value), 'hex'), '') AS content`
+const CONTENT = `coalesce(encode(sha256(key), 'hex'), '') || '/' || coalesce(encode(sha256(value), 'hex'), '')`
 
-/** Of two dead letters with the same `recordOf`, whether the record is the same: a recreated topic may hold the same bytes there. */
-const isOfTopic =
-  ({ topic_id }: Pick<Compared, 'topic_id'>) =>
-  (other: Pick<Compared, 'topic_id'>): boolean =>
-    topic_id === null || other.topic_id === null || topic_id === other.topic_id
-
-/** Key of the record, whatever its status. */
-const recordOf = ({ partition, record_offset, content }: Pick<Compared, 'partition' | 'record_offset' | 'content'>): string =>
-  `${partition}/${record_offset}/${content}`
-/** Key of a record's failure at a step, whatever the revision and the number of attempts. */
-const failureOf = (row: Pick<Compared, 'partition' | 'record_offset' | 'content' | 'step'>): string => `${recordOf(row)}/${row.step}`
+/** Of two dead letters at the same offset, whether their record is the same: a recreated topic has other records there. */
+const isOfRecord =
+  ({ topic_id, content }: Compared) =>
+  (other: Compared): boolean =>
+    topic_id !== null && other.topic_id !== null ? topic_id === other.topic_id : content === other.content
+const placeOf = ({ partition, record_offset }: Pick<Compared, 'partition' | 'record_offset'>): string => `${partition}/${record_offset}`
 
 /**
  * A failure has one dead letter: any other one is a copy, which no list shows and every redrive skips. The dead letter of a redrive that
  * failed again replaces the one that was redriven, which becomes the copy, also where it failed at another step: a chain may have got one.
- * One of a later revision replaces a pending one: the record was handled again (a replay, or a position that was set back).
- * D3: a dead letter of another record at the same offset is neither.
+ * One of a later revision replaces a pending one of any step, or one that was settled without a redrive: the record was handled again (by a
+ * replay, or because the position was set back), and a redrive of both would deliver it twice. D3: a dead letter of another record at the
+ * same offset is neither.
  */
 async function markCopies(db: Queryable, pipelineId: string, letters: NewDeadLetter[]): Promise<(NewDeadLetter & { status: Status })[]> {
-  const places = letters.map(({ partition, record_offset }) => [partition, record_offset])
+  // Hashing what is stored takes time, and all but older versions name the topic.
+  const hasUnnamed = letters.some(({ topic_id }) => topic_id === null)
   const known: Compared[] = await db('dead_letters')
     .where({ pipeline_id: pipelineId })
-    .whereIn(['partition', 'record_offset'], places)
+    .whereIn(
+      ['partition', 'record_offset'],
+      letters.map(({ partition, record_offset }) => [partition, record_offset]),
+    )
     .whereNot('status', 'copy')
     // The last one counts.
     .orderBy(['letter_partition', 'letter_offset'])
-    .select(...COMPARED, 'status', db.raw(CONTENT))
-  const failures = Map.groupBy(known, failureOf)
-  /** By record, those that are being redriven, or were. */
-  const redriven = Map.groupBy(
-    known.filter(({ status }) => status === 'redriving' || status === 'redriven'),
-    recordOf,
-  )
+    .select(...COMPARED, 'status', db.raw(`CASE WHEN topic_id IS NULL OR ? THEN ${CONTENT} END AS content`, [hasUnnamed]))
+  const byPlace = Map.groupBy(known, placeOf)
   const marked = new Map<string, NewDeadLetter & { status: Status }>()
   const replaced: Compared[] = []
   for (const letter of letters) {
-    const compared: Compared = { ...letter, status: 'pending', content: contentOf(letter) }
-    const isSameTopic = isOfTopic(letter)
-    const elsewhere = redriven.get(recordOf(compared))?.findLast((row) => row.redrives === letter.redrives - 1 && isSameTopic(row))
-    const before: Compared | undefined = failures.get(failureOf(compared))?.findLast(isSameTopic) ?? elsewhere
+    const compared: Compared = { ...letter, status: 'pending', job_id: null, content: contentOf(letter) }
+    const same = (byPlace.get(placeOf(letter)) ?? []).filter(isOfRecord(compared))
+    const atStep = same.findLast(({ step }) => step === letter.step)
+    const redriven = same.findLast(
+      ({ status, redrives }) => (status === 'redriving' || status === 'redriven') && redrives === letter.redrives - 1,
+    )
+    const earlier = same.findLast(
+      ({ status, revision, job_id }) => revision < letter.revision && (status === 'pending' || (status === 'redriven' && job_id === null)),
+    )
+    const before = atStep ?? redriven ?? earlier
+    const isHandledAgain = before !== undefined && before === earlier
     // A record that was redriven and fails again under another revision, but not in that redrive (in a replay), is a new failure.
-    const isSettled = before?.status === 'redriven' && before.revision !== letter.revision && before.redrives >= letter.redrives
-    const isLater = before?.status === 'pending' && before.revision < letter.revision
-    const isCopy = before !== undefined && before.redrives >= letter.redrives && !isSettled && !isLater
+    const isSettled =
+      !isHandledAgain && before?.status === 'redriven' && before.revision !== letter.revision && before.redrives >= letter.redrives
+    const isCopy = before !== undefined && before.redrives >= letter.redrives && !isSettled && !isHandledAgain
     marked.set(deadLetterId(letter), { ...letter, status: isCopy ? 'copy' : 'pending' })
     if (isCopy) continue
     if (before && !isSettled) {
@@ -134,9 +146,9 @@ async function markCopies(db: Queryable, pipelineId: string, letters: NewDeadLet
       if (ofTheseDeadLetters) ofTheseDeadLetters.status = 'copy'
       else replaced.push(before)
     }
-    const same = failures.get(failureOf(compared))
-    if (same) same.push(compared)
-    else failures.set(failureOf(compared), [compared])
+    const others = byPlace.get(placeOf(letter))
+    if (others) others.push(compared)
+    else byPlace.set(placeOf(letter), [compared])
   }
   if (replaced.length > 0)
     await db.raw(

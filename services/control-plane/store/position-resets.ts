@@ -1,16 +1,17 @@
 /**
- * Positions that were set back (`POST …/offsets`), and the dead letters of the records that are handled again from there: such a dead
- * letter counts as redriven once the pipeline has passed its record, since one that fails again gets another dead letter.
+ * Positions that were set back (`POST …/offsets`), and the dead letters of the records that are handled again from there. Such a dead
+ * letter is not redriven, as the pipeline will handle its record, and counts as redriven once the pipeline has passed it: one that failed
+ * again has another dead letter by then.
  */
 import { IN_PLACES, columnsOf, type DeadLetterPlace } from './dead-letters.ts'
-import { inTransaction, type Database, type Queryable, type Transaction } from './database.ts'
+import { inTransaction, type Database, type Queryable } from './database.ts'
 
 /** From this offset on, the records of the topic's partition are handled by this revision or a later one. */
 export type PositionReset = { partition: number; topic_id: string; from_offset: string; revision: number }
 
-/** In place of earlier ones of the same partitions. The rows stay locked until the transaction ends. */
+/** In place of earlier ones of the same partitions. */
 export async function setPositionResets(
-  trx: Transaction,
+  db: Queryable,
   pipelineId: string,
   { topicId, revision }: { topicId: string; revision: number },
   offsets: ReadonlyMap<number, bigint>,
@@ -22,48 +23,77 @@ export async function setPositionResets(
     from_offset: String(offset),
     revision,
   }))
-  await trx('position_resets').insert(rows).onConflict(['pipeline_id', 'partition']).merge()
+  await db('position_resets').insert(rows).onConflict(['pipeline_id', 'partition']).merge()
 }
 
 export async function listPositionResets(db: Queryable, pipelineId: string): Promise<PositionReset[]> {
   return db('position_resets').where({ pipeline_id: pipelineId }).select('partition', 'topic_id', 'from_offset', 'revision')
 }
 
-/** The pipeline's records are those of another topic by now: none of them is handled again. */
-export async function dropPositionReset(db: Queryable, pipelineId: string, { partition, revision }: PositionReset): Promise<void> {
-  await db('position_resets').where({ pipeline_id: pipelineId, partition, revision }).delete()
+/** Dead letters that a dropped reset would have settled stay pending. */
+export async function dropPositionResets(db: Queryable, pipelineId: string, partitions: number[]): Promise<void> {
+  await db('position_resets').where({ pipeline_id: pipelineId }).whereIn('partition', partitions).delete()
+}
+
+/**
+ * Whether a revision from this one on drops failed records by its policy: of a record that was passed it is not known then whether it was
+ * delivered.
+ */
+export async function maySkip(db: Queryable, pipelineId: string, revision: number): Promise<boolean> {
+  const found = await db('pipeline_revisions')
+    .where({ pipeline_id: pipelineId })
+    .where('revision', '>=', revision)
+    .whereRaw(`definition::text ~ '"policy"\\s*:\\s*"skip"'`)
+    .first(db.raw('1'))
+  return found !== undefined
 }
 
 /** Rows that one statement changes: it must end long before the time that a query may take. */
 const CHUNK = 5000
 
 /**
- * Dead letters of earlier revisions than the reset's, from its offset up to the committed one, become `redriven`: all dead letters of the
- * records before `committed` must be stored. Forgets the reset once none is left behind it. Without effect where another one has come.
+ * Settles dead letters of earlier revisions than the reset's: those of records from its offset up to `until` become `redriven`, and all of
+ * them were handled again; their dead letters, if they failed again, are stored. Notes how far it came, and forgets the reset once no such
+ * dead letter is left. Without effect where another reset has come, or is being settled. `onChunk` may throw to end it early.
  */
-export async function settleHandledAgain(db: Database, pipelineId: string, reset: PositionReset, committed: bigint): Promise<void> {
-  const { partition, topic_id, from_offset, revision } = reset
-  for (let isDone = false; !isDone;) {
+export async function settleHandledAgain(
+  db: Database,
+  pipelineId: string,
+  { partition, topic_id, from_offset, revision }: PositionReset,
+  until: bigint,
+  onChunk: () => void = () => {},
+): Promise<void> {
+  const reset = { pipeline_id: pipelineId, partition, revision }
+  let from = from_offset
+  for (let isDone = false; !isDone; onChunk()) {
     isDone = await inTransaction(db, async (trx) => {
-      // A new reset holds the row from before it moves the position: what was read of both belongs together.
-      const row = await trx('position_resets').where({ pipeline_id: pipelineId, partition, revision }).forUpdate().first()
-      if (!row) return true
-      const earlier = () =>
+      if (!(await trx('position_resets').where(reset).forUpdate().skipLocked().first())) return true
+      /** The literals are those of the index `dead_letters_open`. */
+      const earlier = (statuses: string, start: string) =>
         trx('dead_letters')
           .where({ pipeline_id: pipelineId, partition, topic_id })
           .where('revision', '<', revision)
-          .where('record_offset', '>=', from_offset)
-      const settled: DeadLetterPlace[] = await earlier()
-        .where({ status: 'pending' })
-        .where('record_offset', '<', String(committed))
+          .where('record_offset', '>=', start)
+          .whereRaw(`status IN (${statuses})`)
+          .orderBy('record_offset')
+      const settled: (DeadLetterPlace & { record_offset: string })[] = await earlier(`'pending'`, from)
+        .where('record_offset', '<', String(until))
         .limit(CHUNK)
-        .select('letter_partition', 'letter_offset')
+        .select('letter_partition', 'letter_offset', 'record_offset')
       if (settled.length > 0)
-        await trx('dead_letters').where({ pipeline_id: pipelineId }).whereRaw(IN_PLACES, columnsOf(settled)).update({ status: 'redriven' })
-      if (settled.length === CHUNK) return false
-      const left = await earlier().whereIn('status', ['pending', 'redriving']).first(trx.raw('1'))
-      if (!left) await dropPositionReset(trx, pipelineId, reset)
-      return true
+        await trx('dead_letters')
+          .where({ pipeline_id: pipelineId, status: 'pending' })
+          .whereRaw(IN_PLACES, columnsOf(settled))
+          .update({ status: 'redriven' })
+      const isLast = settled.length < CHUNK
+      // A redrive may give up what it has taken.
+      const taken = isLast
+        ? await earlier(`'redriving'`, from).where('record_offset', '<', String(until)).first('record_offset')
+        : undefined
+      from = isLast ? (taken?.record_offset ?? String(until)) : settled.at(-1)!.record_offset
+      const isOver = isLast && !(await earlier(`'pending', 'redriving'`, from).first('record_offset'))
+      await (isOver ? trx('position_resets').where(reset).delete() : trx('position_resets').where(reset).update({ from_offset: from }))
+      return isLast
     })
   }
 }

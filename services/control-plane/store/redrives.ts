@@ -3,11 +3,17 @@ import type { DeadLetterFilter } from '../../../shared/api/dead-letters.ts'
 import { columnsOf, deadLetterId, filtered, IN_PLACES, parseDeadLetterId, type DeadLetterPlace } from './dead-letters.ts'
 import type { Queryable } from './database.ts'
 
+/** The position was set back to or before the record: the pipeline itself will handle it again. */
+const IS_AHEAD = `EXISTS (SELECT 1 FROM position_resets r WHERE r.pipeline_id = dead_letters.pipeline_id
+  AND r.partition = dead_letters.partition AND r.topic_id = dead_letters.topic_id
+  AND dead_letters.revision < r.revision AND dead_letters.record_offset >= r.from_offset)`
+
 /** Dead letters to redrive: by id or by filter, redriven fewer than `redrivesMax` times before. */
 export type Selection = { ids?: string[]; filter?: DeadLetterFilter; redrivesMax: number }
 
 function pending(db: Queryable, pipelineId: string, { ids, filter, redrivesMax }: Selection) {
   const query = filtered(db, pipelineId, { ...filter, status: 'pending' }).where('redrives', '<', redrivesMax)
+  void query.whereRaw(`NOT ${IS_AHEAD}`)
   if (ids) {
     const places = ids.flatMap((id) => parseDeadLetterId(id) ?? [])
     void query.whereRaw(IN_PLACES, columnsOf(places))

@@ -43,8 +43,8 @@ export function deadLetterRecord(record: KafkaRecord, failure: RecordFailure, sp
   const job: Record<JobHeader, string> | undefined = origin.job && { 'dps.job': origin.job.id, 'dps.job_offset': String(origin.job.offset) }
   const headers: KafkaRecord['headers'] = [
     ...record.headers,
-    ...(job ? JOB_HEADERS.map((name): [string, Buffer] => [name, Buffer.from(job[name], 'utf8')]) : []),
     ...(origin.topicId === undefined ? [] : [[TOPIC_ID_HEADER, Buffer.from(origin.topicId)] satisfies [string, Buffer]]),
+    ...(job ? JOB_HEADERS.map((name): [string, Buffer] => [name, Buffer.from(job[name], 'utf8')]) : []),
     ...DEAD_LETTER_HEADERS.map((name): [string, Buffer] => [name, Buffer.from(values[name], 'utf8')]),
   ]
   const bytes = headers.reduce(

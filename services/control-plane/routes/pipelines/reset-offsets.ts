@@ -1,13 +1,14 @@
 /** Sets where a stopped pipeline continues: commits the group's offsets, and its next revision resets the position that a sink keeps. */
 import { inTransaction } from '../../store/database.ts'
 import { resetOffsetsContract, type StreamPlace } from '../../../../shared/api/pipelines.ts'
+import { describeTopicConfig } from '../../../../shared/kafka/admin/topic-config.ts'
 import { KafkaError } from '../../../../shared/kafka/kafka-error.ts'
 import { KAFKA_ERRORS } from '../../../../shared/kafka/wire/error-codes.ts'
 import { layoutOf } from '../../layout-of.ts'
 import { ServiceError } from '../../service-error.ts'
 import { withoutPlan } from '../../../../shared/model/commit-metadata.ts'
 import { type PipelineRow } from '../../store/pipelines.ts'
-import { listPositionResets, setPositionResets } from '../../store/position-resets.ts'
+import { dropPositionResets, listPositionResets, setPositionResets } from '../../store/position-resets.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { resolvePlace } from '../../definitions/stream-places.ts'
 import { publishRevision } from '../../publisher/enqueue.ts'
@@ -18,6 +19,10 @@ import { operation } from '../operation.ts'
 const RESTING: ReadonlySet<string> = new Set(['created', 'stopped'])
 
 const conflict = (reason: string): ServiceError => new ServiceError('conflict', reason)
+
+function assertResting({ status }: PipelineRow): void {
+  if (!RESTING.has(status)) throw conflict(`the offsets of a pipeline that is ${status} can't be set: stop it first`)
+}
 
 /** Commits the offsets. Throws `conflict`, without changing anything, while the group has members. */
 async function commit(
@@ -40,7 +45,7 @@ async function commit(
 }
 
 async function reset(
-  deps: Pick<Deps, 'cluster' | 'db' | 'deadLetters' | 'notifyPublisher'>,
+  deps: Pick<Deps, 'cluster' | 'db' | 'deadLetters' | 'notifyPublisher' | 'withAdmin'>,
   caller: Caller,
   id: string,
   start: StreamPlace,
@@ -48,20 +53,25 @@ async function reset(
   const pipeline = await getPipeline(deps, caller, id)
   const { definition } = pipeline
   if (definition.source.kind === 'connector') throw conflict('the source is not a stream: it keeps its own position, which can’t be set')
+  assertResting(pipeline)
   const layout = await layoutOf(deps.cluster, definition.source.topic, 'the source’s topic')
   const found = await resolvePlace(deps.cluster, layout, start, '/start')
   // Partitions that the request does not name stay where they are.
   const named = typeof start === 'object' && 'offsets' in start ? start.offsets : undefined
   const offsets = new Map([...found].filter(([partition]) => named === undefined || named[String(partition)] !== undefined))
-  // What was handled again since an earlier reset is known by the position, which is about to go.
+  const { is_compacted } = await deps.withAdmin((admin) => describeTopicConfig(admin, definition.source.topic))
+  // What was handled again since an earlier reset is known by the position, which is about to go. Then that reset goes, before the position
+  // does: by the new one, dead letters of records that are passed over would count as handled.
   if ((await listPositionResets(deps.db, id)).length > 0) await deps.deadLetters.catchUp(pipeline)
+  await dropPositionResets(deps.db, id, [...offsets.keys()])
   const row = await inTransaction(deps.db, async (trx) => {
     const locked = await lockOwnPipeline(trx, caller, id)
-    if (!RESTING.has(locked.status)) throw conflict(`the offsets of a pipeline that is ${locked.status} can't be set: stop it first`)
-    const revision = locked.revision + 1
-    await setPositionResets(trx, id, { topicId: layout.topicId, revision }, offsets)
+    assertResting(locked)
     // The group first: a revision that voids the sink's position must not start at the group's old one.
     await commit(deps, locked, offsets)
+    const revision = locked.revision + 1
+    // A compacted topic may have lost records of dead letters: those are not handled again.
+    if (!is_compacted) await setPositionResets(trx, id, { topicId: layout.topicId, revision }, offsets)
     return publishRevision(trx, locked, { ...locked.definition, revision, reset_revision: revision })
   })
   deps.notifyPublisher()

@@ -5,6 +5,7 @@ import type { Knex } from 'knex'
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
     ALTER TABLE dead_letters ADD topic_id text;
+    CREATE INDEX dead_letters_open ON dead_letters (pipeline_id, partition, record_offset) WHERE status IN ('pending', 'redriving');
     -- The last one set of each partition, while the dead letters at or after it may be of records that the pipeline handles again.
     CREATE TABLE position_resets (
       pipeline_id text NOT NULL REFERENCES pipelines ON DELETE CASCADE,
@@ -19,5 +20,5 @@ export async function up(knex: Knex): Promise<void> {
 
 /** Drops the table and the column. */
 export async function down(knex: Knex): Promise<void> {
-  await knex.raw('DROP TABLE position_resets; ALTER TABLE dead_letters DROP topic_id')
+  await knex.raw('DROP TABLE position_resets; DROP INDEX dead_letters_open; ALTER TABLE dead_letters DROP topic_id')
 }
