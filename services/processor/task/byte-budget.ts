@@ -1,12 +1,12 @@
 /**
- * The byte budget of one runner. Bytes fetched, produced and held for a sink count. Before a fetch, what it may return beyond its
- * guaranteed batch is taken from the budget.
+ * The byte budget of one runner. Bytes fetched, produced and held for a sink count. What a fetch may return is taken from the budget before
+ * it is sent; its guaranteed bytes are taken also when nothing is left.
  */
 export type ByteBudget = {
   /** Takes up to `bytes`. Returns what was granted: 0 when the budget is used up. */
   take(bytes: number): number
   give(bytes: number): void
-  /** Counts bytes that exist already (a guaranteed batch, a round's output): later fetches get less. */
+  /** Counts bytes that nothing can refuse (a guaranteed batch, a round's output), even below zero: later fetches get less. */
   use(bytes: number): void
   /** Counts rows that gather for a sink; `change` may be negative. */
   hold(change: number): void

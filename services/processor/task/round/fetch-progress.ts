@@ -136,6 +136,14 @@ export function createFetchProgress({ layout, positions, until, skipping, setAsi
     ends,
     /** The batches of an answer; `starts` are the first offsets that are still there, of partitions whose position is out of range. */
     collect,
+    /**
+     * As far as is known, the broker has records to answer with. Without, a fetch waits there and has no bytes: it takes nothing from the
+     * byte budget, which hundreds of idle tasks would use up.
+     */
+    isBehind(partition: number): boolean {
+      const end = ends.get(partition)
+      return end === undefined || positions.get(partition)! < end
+    },
     isBeforeEnd(partition: number): boolean {
       const end = until?.get(partition)
       return end === undefined || positions.get(partition)! < end

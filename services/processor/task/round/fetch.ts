@@ -45,7 +45,7 @@ export type FetcherOptions = {
   skipping?: Skipping
 }
 
-/** A fetch of this size needs no budget, so that each task can always fetch one batch. The bytes it returns do count. */
+/** A fetch of this size does not wait for budget, so that each task can always fetch one batch. */
 const GUARANTEED_BYTES = 1 << 20
 const WAIT_MS = 500
 /** How long the other partitions go on while one has no leader. */
@@ -62,7 +62,7 @@ export function openFetcher(options: FetcherOptions): Fetcher {
   let failure: Error | undefined
   let wake: (() => void) | undefined
   const reading = createFetchProgress({ ...options, setAside })
-  const { isBeforeEnd } = reading
+  const { isBeforeEnd, isBehind } = reading
   const aside = new Set<number>()
   let asideTimer: NodeJS.Timeout | undefined
   /** Called when `take` hands the batches out, or they are dropped: only then the next fetch begins. */
@@ -88,6 +88,8 @@ export function openFetcher(options: FetcherOptions): Fetcher {
     while (!closed) {
       const partitions = owned.filter((partition) => isBeforeEnd(partition) && !aside.has(partition))
       if (partitions.length === 0) return
+      const expected = partitions.some(isBehind) ? GUARANTEED_BYTES : 0
+      budget.use(expected)
       const granted = budget.take(wanted - GUARANTEED_BYTES)
       const bytesMax = GUARANTEED_BYTES + granted
       const share = Math.max(GUARANTEED_BYTES, Math.floor(bytesMax / partitions.length))
@@ -104,19 +106,19 @@ export function openFetcher(options: FetcherOptions): Fetcher {
           bytesMax,
         })
         if (answer.errorCode !== 0) throw new KafkaError(answer.errorCode)
-        if (closed) return budget.give(granted)
+        if (closed) return
         const lost = answer.partitions.filter(({ errorCode }) => errorCode === KAFKA_ERRORS.offsetOutOfRange)
         const starts = lost.length > 0 ? await options.skipping?.startsOf(lost.map(({ partition }) => partition)) : undefined
-        if (closed) return budget.give(granted)
+        if (closed) return
         batches = reading.collect(answer.partitions, starts)
       } catch (error) {
-        budget.give(granted)
         return fail(error)
+      } finally {
+        // From here on the fetched bytes count, not the expected ones.
+        budget.give(expected + granted)
       }
       const bytes = batches.reduce((sum, batch) => sum + batch.length, 0)
       wanted = bytes * 2 >= bytesMax ? roundBytesMax : bytes * 8 < wanted ? GUARANTEED_BYTES : wanted
-      // From here on the fetched bytes count, not the granted ones.
-      budget.give(granted)
       if (batches.length === 0) continue
       budget.use(bytes)
       const result: Ready = { batches, bytes }
