@@ -234,9 +234,12 @@ export function childEnvironment(env: NodeJS.ProcessEnv = process.env): Record<s
 }
 
 const RUNNER_MEMORY_MIB = 2048
-/** What a runner takes besides what it has fetched: its code, and for each lane its heap and the buffers that it reuses. */
+/**
+ * What a runner takes besides what its byte budget counts: its code, and for each lane its heap, the buffers that it reuses, and the one
+ * batch that it inflates, of at most 128 MiB.
+ */
 const RUNNER_BASE_MIB = 512
-const RUNNER_LANE_MIB = 128
+const RUNNER_LANE_MIB = 256
 
 /** The resident memory at which a runner is ended, in bytes. Throws an Error when the setting is below what the other settings need. */
 export function runnerMemoryBytesOf({ RUNNER_MEMORY_MIB: asked, LANES, FETCH_BUDGET_BYTES }: ProcessorConfig): number {

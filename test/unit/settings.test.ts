@@ -27,7 +27,7 @@ describe('settings', () => {
       runnerMemoryBytesOf(loadProcessorConfig({ KAFKA_BROKERS: 'a:1', LANES: '1', ...env })) / 2 ** 20
     expect(memory({})).toBe(2048)
     expect(memory({ RUNNER_MEMORY_MIB: '1024' })).toBe(1024)
-    expect(memory({ LANES: '31' })).toBeGreaterThan(31 * 128 + 256)
+    expect(memory({ LANES: '31' })).toBeGreaterThan(31 * 256 + 256)
     expect(() => memory({ LANES: '31', RUNNER_MEMORY_MIB: '2048' })).toThrow(
       /RUNNER_MEMORY_MIB: LANES and FETCH_BUDGET_BYTES need at least \d+/,
     )

@@ -13,7 +13,7 @@ import {
   type SectionHeader,
 } from '../../../shared/kafka/protocol/record-batch.ts'
 import { createAbortedFilter } from '../../../shared/kafka/protocol/aborted.ts'
-import { inflate } from '../../../shared/kafka/protocol/compression.ts'
+import { freeInflated, inflateToFree } from '../../../shared/kafka/protocol/compression.ts'
 import { sectionBefore, slicesOf } from '../../../shared/kafka/protocol/section-slices.ts'
 import type { JobInput } from '../../../shared/model/definition.ts'
 import { SMARTMODULE_LIMITS } from '../../../shared/smartmodule/abi.ts'
@@ -134,6 +134,8 @@ export async function runPartition(
         isGathered = mayGather && gatherer.add(section, header)
       }
       const left = isGathered ? undefined : await runWhole(section, header, lastOffset)
+      // Dead letters of a job refer to the section.
+      if (!spec.job) freeInflated(header.attributes & COMPRESSION_MASK, section)
       if (left !== undefined) {
         position = left
         isCut = true
@@ -149,7 +151,7 @@ export async function runPartition(
 
 function openSection(batch: Buffer, header: BatchHeader): Buffer {
   try {
-    return inflate(header.attributes & COMPRESSION_MASK, batch.subarray(BATCH_HEADER_BYTES))
+    return inflateToFree(header.attributes & COMPRESSION_MASK, batch.subarray(BATCH_HEADER_BYTES))
   } catch (error) {
     throw new CorruptBatch(`the batch at offset ${header.baseOffset} does not inflate: ${reasonOf(error)}`)
   }

@@ -107,8 +107,13 @@ function createFrameCutter(): { cut(chunk: Buffer): Piece[]; end(): void } {
   }
 }
 
-/** The decompressed content of all frames. Throws for damaged or truncated data and for more than `bytesMax` bytes. */
-export function inflateZstd(data: Buffer, bytesMax: number): Buffer {
+type Inflate = (data: Buffer, options: { maxOutputLength: number }) => Buffer
+
+/**
+ * The decompressed content of all frames. Throws for damaged or truncated data and for more than `bytesMax` bytes.
+ * @param inflateFrame decompresses one frame
+ */
+export function inflateZstd(data: Buffer, bytesMax: number, inflateFrame: Inflate = zstdDecompressSync): Buffer {
   const cutter = createFrameCutter()
   const frames = cutter.cut(data)
   cutter.end()
@@ -116,7 +121,7 @@ export function inflateZstd(data: Buffer, bytesMax: number): Buffer {
   let total = 0
   for (const { bytes, isSkippable } of frames) {
     if (isSkippable) continue
-    const part = zstdDecompressSync(bytes, { maxOutputLength: Math.max(1, bytesMax - total) })
+    const part = inflateFrame(bytes, { maxOutputLength: Math.max(1, bytesMax - total) })
     total += part.length
     if (total > bytesMax) throw new RangeError(`the data inflate to more than ${bytesMax} bytes`)
     inflated.push(part)
