@@ -7,7 +7,7 @@ import { threadCpuMs } from './bounded-work.ts'
 import { ServiceError } from './service-error.ts'
 import { createOneAtATime } from './one-at-a-time.ts'
 import { createLines } from './some-at-a-time.ts'
-import { nextTurn, TURN_MS } from './turns.ts'
+import { nextTurn, TURN_MS } from '../../shared/model/turns.ts'
 
 /** Steps, and bytes in them, between two looks at the clock. */
 const LOOK_STEPS = 32

@@ -1,5 +1,5 @@
 /** Which fields of a stream the config of a step or sink names: as a name, as the beginning of a path, or within a CEL expression. */
-import { turns } from '../turns.ts'
+import { turns } from '../../../shared/model/turns.ts'
 
 /** A place in a text at which a field may be named. */
 type Place = { text: string; at: number }

@@ -5,7 +5,7 @@
 import { runBounded, threadCpuMs, TookTooLong } from '../bounded-work.ts'
 import { openKept } from '../kept.ts'
 import { invalidRequest, ServiceError } from '../service-error.ts'
-import { nextTurn, TURN_MS } from '../turns.ts'
+import { nextTurn, TURN_MS } from '../../../shared/model/turns.ts'
 
 /** A piece of the work, after which others have their turn: its records, and how long they may take. */
 const [PIECE_RECORDS, PIECE_MS_MAX] = [8, 500]

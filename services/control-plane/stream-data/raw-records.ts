@@ -8,7 +8,7 @@ import { jsonDepth } from '../../../shared/model/json-text.ts'
 import { assertBounded, parseJsonBody } from '../middleware/json-body.ts'
 import { invalidRequest } from '../service-error.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
-import { turns } from '../turns.ts'
+import { turns } from '../../../shared/model/turns.ts'
 
 /** Record `i` is at the bytes from `spans[2 * i]` to `spans[2 * i + 1]`. */
 export type RawRecords = PushedRecords & { values: unknown[] }

@@ -7,7 +7,7 @@ import { jsonSchemaOf } from '../../../shared/model/stream-schema.ts'
 import type { Schemed, SchemaText } from '../../../shared/model/schema-text.ts'
 import { runBounded, threadCpuMs, TookTooLong } from '../bounded-work.ts'
 import { openKept } from '../kept.ts'
-import { turns } from '../turns.ts'
+import { turns } from '../../../shared/model/turns.ts'
 import { openForeignJsonSchema, openJsonSchema } from '../registry/json-schema.ts'
 import { createBoundedChecks } from './check-bounded.ts'
 

@@ -13,7 +13,7 @@ import { hasMoved, isRetriable, KAFKA_ERRORS } from '../../../shared/kafka/wire/
 import { produceBatches } from '../../../shared/kafka/wire/produce.ts'
 import { frame } from '../../../shared/model/framing.ts'
 import type { KeyedWrite } from '../deps.ts'
-import { turns } from '../turns.ts'
+import { turns } from '../../../shared/model/turns.ts'
 import type { Layouts } from './layouts.ts'
 
 export type Written = { records: number; partitions: { partition: number; first_offset: string; records: number }[] }
