@@ -68,6 +68,9 @@ export const PART_NAMES = [...RANGE_PARTS, ...TIME_PARTS, 'value.member', 'value
 /** Whether the folder depends on members, so that each record's value has to be scanned. */
 export const hasMembers = (template: string): boolean => parseTemplate(template)?.some(({ kind }) => kind === 'member') ?? false
 
+/** Whether the folder depends on the record, on its timestamp or on members, so that rows have to be grouped. */
+export const hasFolders = (template: string): boolean => parseTemplate(template)?.some(({ kind }) => kind !== 'fixed') ?? false
+
 /** That part of a time, in UTC. */
 function timeText(part: TimePart, timeMs: number): string {
   const [date, time] = new Date(timeMs).toISOString().split('T') as [string, string]
@@ -158,7 +161,7 @@ export type FolderParts = { parts: FolderPart[] } | { faults: RefusedRecord[] }
 
 /** One part per folder, in the order of their first rows. */
 export function partsByFolder(pieces: readonly Rows[], template: string): FolderParts {
-  if (parseTemplate(template)!.every(({ kind }) => kind === 'fixed')) return { parts: [{ folder: template, rows: [...pieces] }] }
+  if (!hasFolders(template)) return { parts: [{ folder: template, rows: [...pieces] }] }
   const folderOf = createFolderOf(template)
   const byMember = hasMembers(template)
   const faults: RefusedRecord[] = []

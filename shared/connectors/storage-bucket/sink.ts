@@ -12,7 +12,7 @@ import type { RowMetadata } from '../row-format.ts'
 import type { BucketSinkConfig } from './connector.ts'
 import { METADATA_FIELDS } from '../encode/row-metadata.ts'
 import { openObjectStore } from './open-store.ts'
-import { hasMembers } from './group-by-folder.ts'
+import { hasFolders, hasMembers } from './group-by-folder.ts'
 import { filesOf, type FileSpec } from './object-files.ts'
 
 const compressors = { gzip: promisify(gzip), zstd: promisify(zstdCompress) }
@@ -73,7 +73,7 @@ export async function openBucketSink(config: BucketSinkConfig, context: Connecto
     isEncoded: isCsvRows,
     fields: { ...context.fields, ...config.types, ...Object.fromEntries((metadata ?? []).map(fieldOf)) },
   }
-  const isSlow = format === 'parquet' || hasMembers(config.key) || (format === 'csv' && !isCsvRows)
+  const isSlow = format === 'parquet' || hasFolders(config.key) || (format === 'csv' && !isCsvRows)
   const thread = isSlow ? (await import('./encode-thread.ts')).openEncodeThread() : undefined
 
   async function put(key: string, file: Uint8Array, metadata: Record<string, string>, signal: AbortSignal): Promise<Written> {
