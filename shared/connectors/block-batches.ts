@@ -5,6 +5,7 @@
 import { createBlockBuilder, REFUSED, SPAN, type RecordBlock } from './record-block.ts'
 import { partitionOfKey } from '../kafka/protocol/murmur2.ts'
 import { BATCH_HEADER_BYTES, writeBatchHeader } from '../kafka/protocol/record-batch.ts'
+import { atOnce } from '../model/turns.ts'
 import { varintSize, varlongSizeOf, writeVarint, writeVarlongOf } from '../kafka/protocol/varint.ts'
 
 const BATCH_BYTES = 1_000_000
@@ -34,11 +35,17 @@ const NO_FRAME = Buffer.alloc(0)
 
 type Open = { bytes: Buffer; at: number; records: number; baseMs: number; latestMs: number }
 
+/** Records between two places where `batchSteps` may pause. */
+const STEP_RECORDS = 64
+
 /** Returns the block's records as batches, one or more per partition. A record with a key goes to the key's partition. */
-export function batchesOf(
+export const batchesOf = (block: RecordBlock, options: BatchOptions): BlockBatch[] => atOnce(batchSteps(block, options))
+
+/** Makes the batches of `batchesOf`. Yields where the work may pause. */
+export function* batchSteps(
   block: RecordBlock,
   { partitions, keyless, nowMs, times, attributes, prefix, bytesMax = BATCH_BYTES }: BatchOptions,
-): BlockBatch[] {
+): Generator<void, BlockBatch[]> {
   const batches: BlockBatch[] = []
   const open: (Open | undefined)[] = Array.from({ length: partitions }, () => undefined)
   const { bytes, spans } = block
@@ -114,6 +121,7 @@ export function batchesOf(
     else at += bytes.copy(target, at, headersFrom, headersFrom + headersLength)
     batch.at = at
     batch.records++
+    if (i % STEP_RECORDS === 0) yield
   }
   for (let partition = 0; partition < partitions; partition++) seal(partition)
   return batches

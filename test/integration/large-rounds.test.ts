@@ -2,19 +2,31 @@
  * Connectors at work on a large round. They run in a runner, whose main thread also sends heartbeats and moves other pipelines' records:
  * they hold it for no longer than a few milliseconds at a time, and write what they would write at once.
  */
-import { expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import registryPackage from '@kafkajs/confluent-schema-registry'
 import { findConnector } from '../../shared/connectors/catalogue.ts'
+import type { RecordBlock } from '../../shared/connectors/record-block.ts'
 import type { Rows } from '../../shared/connectors/sink.ts'
 import { partsByFolder } from '../../shared/connectors/storage-bucket/group-by-folder.ts'
+import { frame } from '../../shared/model/framing.ts'
+import { openCodec } from '../../shared/registry/codecs.ts'
 import { service, unique } from '../harness/client.ts'
-import { contextFor, deliveryOf, rowsOf } from '../harness/conformance.ts'
+import { blockValues, contextFor, createTopic, deliveryOf, rowsOf } from '../harness/conformance.ts'
 import { openS3 } from '../harness/connectors.ts'
 import { atOnce, longestTurn } from '../harness/longest-turn.ts'
 import { limitMs } from '../harness/machine-speed.ts'
+import { openSinkSystems, readTopic, second } from '../harness/sink-cases.ts'
 
+const { SchemaRegistry, SchemaType } = registryPackage
 /** Most of a round's work that one turn may take. */
 const TURN_SHARE = 0.4
 const { signal } = new AbortController()
+
+let close: () => Promise<void>
+beforeAll(async () => {
+  close = await openSinkSystems()
+})
+afterAll(() => close())
 
 const openSink = async (id: string, config: unknown, context = contextFor()) => (await findConnector(id)!.sink!.open!())(config, context)
 /** Rows as lanes hand them over, some thousands at a time. */
@@ -43,4 +55,62 @@ it('a bucket gets rows by the day of their records', { timeout: limitMs(60_000) 
   expect(longestMs).toBeLessThan(atOnce(() => partsByFolder(pieces, key)).ms * TURN_SHARE)
   await sink.close()
   s3.close()
+})
+
+const FIELDS = [
+  { name: 'n', type: 'long' },
+  { name: 'm', type: 'long' },
+  { name: 'city', type: 'string' },
+]
+const SCHEMA = JSON.stringify({ type: 'record', name: 'Place', fields: FIELDS })
+
+/** A topic of another cluster with a schema, a sink that writes to it, and the values that it is given. */
+async function openPlaces() {
+  const context = contextFor()
+  const topic = await createTopic(second.kafka, 1)
+  const registry = { url: service().registryUrl }
+  const client = new SchemaRegistry({ host: registry.url })
+  const { id } = await client.register({ type: SchemaType.AVRO, schema: SCHEMA }, { subject: `${topic}-value` })
+  const sink = await openSink('conn_kafka', { brokers: second.brokers, topic, schema_id: id, registry }, context)
+  const values = Array.from({ length: 60_000 }, (_, n) => JSON.stringify({ n, m: n * 7, city: `city ${n % 100}` }))
+  const pieces = piecesOf(sink.rows, values)
+  // The first write also reads the schema.
+  await sink.write(deliveryOf(context, 0, 1), piecesOf(sink.rows, values.slice(0, 1)), signal)
+  const write = () => sink.write(deliveryOf(context, 1, 1 + values.length), pieces, signal)
+  return { context, topic, registry, id, values, write, close: () => sink.close() }
+}
+
+it('a topic of another cluster gets values in Avro', { timeout: limitMs(60_000) }, async () => {
+  const { topic, id, values, write, close } = await openPlaces()
+  const { given, longestMs } = await longestTurn(write)
+  expect(given).toEqual({ kind: 'delivered' })
+  const codec = openCodec('avro', { text: SCHEMA, references: [] })
+  const encoded = atOnce(() => values.map((value) => codec.fromJson(value)))
+  const wanted = encoded.given.map((value) => Buffer.concat([frame(id, ''), value]))
+  const found = (await readTopic(topic)).slice(1)
+  expect(found.length).toBe(wanted.length)
+  expect(found.findIndex((value, n) => !value.equals(wanted[n]!))).toBe(-1)
+  expect(longestMs).toBeLessThan(encoded.ms * TURN_SHARE)
+  await close()
+})
+
+it('a topic of another cluster is read as JSON', { timeout: limitMs(60_000) }, async () => {
+  const { context, topic, registry, values, write, close } = await openPlaces()
+  await write()
+  await close()
+  const open = await findConnector('conn_kafka')!.source!.open!()
+  const source = await open({ brokers: second.brokers, topic, registry, start: 'earliest' }, context)
+  const blocks: RecordBlock[] = []
+  const { longestMs } = await longestTurn(async () => {
+    let count = 0
+    for await (const { block } of source.read({ index: 0, count: 1 }, undefined, new Map(), signal)) {
+      blocks.push(block)
+      if ((count += block.count) > values.length) return
+    }
+  })
+  expect(blocks.flatMap(blockValues).slice(1)).toEqual(values)
+  const codec = openCodec('avro', { text: SCHEMA, references: [] })
+  const coded = values.map((value) => codec.fromJson(value))
+  expect(longestMs).toBeLessThan(atOnce(() => coded.map((value) => codec.toJson(value))).ms * TURN_SHARE)
+  await source.close()
 })

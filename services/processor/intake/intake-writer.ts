@@ -1,7 +1,8 @@
 /** What was read of a source, written to the intake topic in the transaction that commits the position behind it. */
-import { batchesOf, refuseTooLarge } from '../../../shared/connectors/block-batches.ts'
+import { batchSteps, refuseTooLarge } from '../../../shared/connectors/block-batches.ts'
 import type { Assignment } from '../../../shared/kafka/membership.ts'
 import { TRANSACTIONAL } from '../../../shared/kafka/protocol/record-batch.ts'
+import { inTurns } from '../../../shared/model/turns.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { frame } from '../../../shared/model/framing.ts'
 import type { TopicWrite } from '../transaction/deliver.ts'
@@ -40,7 +41,9 @@ export function openIntakeWriter({ transactions, topic, seenTopic, groupId, owne
       let records = 0
       for (const { split, read } of reads) {
         const block = refuseTooLarge(read.block, LIMITS.topic_batch_bytes_max)
-        for (const batch of batchesOf(block, { ...INTAKE_BATCHES, partitions, keyless: split, nowMs: now() })) writes.push({ topic, batch })
+        // A block may hold a million records.
+        const batches = await inTurns(batchSteps(block, { ...INTAKE_BATCHES, partitions, keyless: split, nowMs: now() }))
+        for (const batch of batches) writes.push({ topic, batch })
         const before = next.get(split) ?? states.get(split)!
         next.set(split, { next: before.next + BigInt(read.block.count), position: read.position })
         records += read.block.count

@@ -3,6 +3,7 @@
  * a Kafka record. HOT: allocates nothing per record.
  */
 import { reasonOf } from '../../errors/reason-of.ts'
+import { atOnce } from '../../model/turns.ts'
 import { textOfValue } from '../../registry/codecs.ts'
 import { createBlockBuilder, type RecordBlock } from '../record-block.ts'
 import type { RefusedRecord, Rows } from '../sink.ts'
@@ -37,14 +38,20 @@ export function createRecordEncoder(): RowEncoder {
   }
 }
 
+/** Rows without a conversion between two places where `blockSteps` may pause. */
+const STEP_ROWS = 64
+
+/** Records with the time of each, in milliseconds. */
+export type TimedBlock = { block: RecordBlock; times: Float64Array }
+
 /**
- * Returns the rows as a block of records with their times in milliseconds, the values converted by `encode`. A record for which `encode`
- * throws an Error is among `faults` instead.
+ * Makes a block of the rows, the values converted by `encode`. A record for which `encode` throws an Error is among `faults` instead.
+ * Yields where the work may pause.
  */
-export function blockOf(
+export function* blockSteps(
   pieces: readonly Rows[],
   encode?: (json: string) => Uint8Array,
-): { block: RecordBlock; times: Float64Array; faults: RefusedRecord[] } {
+): Generator<void, TimedBlock & { faults: RefusedRecord[] }> {
   const faults: RefusedRecord[] = []
   const builder = createBlockBuilder(pieces.reduce((sum, { bytes }) => sum + bytes.length, 0))
   const times = new Float64Array(pieces.reduce((sum, { count }) => sum + count, 0))
@@ -69,7 +76,11 @@ export function blockOf(
         const message = reasonOf(error)
         faults.push({ offset: BigInt(offsets[row]!), code: 'does_not_fit_schema', message })
       }
+      if (encode || row % STEP_ROWS === 0) yield
     }
   }
   return { block: builder.take(), times, faults }
 }
+
+/** The block of `blockSteps`, made without a pause. */
+export const blockOf = (pieces: readonly Rows[], encode?: (json: string) => Uint8Array) => atOnce(blockSteps(pieces, encode))

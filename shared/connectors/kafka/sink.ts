@@ -6,8 +6,9 @@
 import { hasMoved } from '../../kafka/wire/error-codes.ts'
 import { produceBatches } from '../../kafka/wire/produce.ts'
 import { frame } from '../../model/framing.ts'
+import { inTurns } from '../../model/turns.ts'
 import type { ConnectorContext } from '../connector.ts'
-import { blockOf } from '../encode/whole-records.ts'
+import { blockSteps } from '../encode/whole-records.ts'
 import type { OpenSink, Written } from '../sink.ts'
 import { untilAborted } from '../until-aborted.ts'
 import type { KafkaSinkConfig } from './connector.ts'
@@ -53,7 +54,7 @@ export async function openKafkaSink(config: KafkaSinkConfig, context: ConnectorC
       const partitions = layout.leaders.length
       const codec = registry && (await registry.codec(config.schema_id!, signal))
       if (registry && !codec) return { kind: 'permanent', reason: `the other registry has no usable schema ${config.schema_id}` }
-      const { faults, ...rows } = blockOf(pieces, codec?.fromJson)
+      const { faults, ...rows } = await inTurns(blockSteps(pieces, codec?.fromJson), signal)
       if (faults.length > 0) return { kind: 'at_fault', records: faults }
       const keyless = delivery.partition % partitions
       return writeBlock(delivery, pieces, rows, { partitions, keyless, nowMs: context.now(), attributes: 0, prefix }, signal)

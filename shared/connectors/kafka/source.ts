@@ -6,11 +6,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import type { AbortedTransaction } from '../../kafka/protocol/aborted.ts'
 import { batchesIn, sectionOf, type FoundBatch } from '../../kafka/protocol/batches-in.ts'
-import { decodeRecords, encodeHeaders, type KafkaRecord } from '../../kafka/protocol/record-batch.ts'
+import { decodeSteps, encodeHeaders, type KafkaRecord } from '../../kafka/protocol/record-batch.ts'
 import type { Connections, TopicLayout } from '../../kafka/cluster.ts'
 import { KAFKA_ERRORS, hasMoved, kafkaErrorName } from '../../kafka/wire/error-codes.ts'
 import { fetchBatches } from '../../kafka/wire/fetch.ts'
 import { FRAMING_BYTES } from '../../model/framing.ts'
+import { createTurn, inTurns } from '../../model/turns.ts'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import { createBlockBuilder, type BlockBuilder } from '../record-block.ts'
 import type { OpenSource } from '../source.ts'
@@ -47,8 +48,14 @@ type AddRecords = (
   signal: AbortSignal,
 ) => AsyncGenerator<bigint>
 
-/** Adds the records from an offset on to a block; after each batch, yields the offset behind it. */
+/**
+ * Adds the records from an offset on to a block; after each batch, yields the offset behind it. It pauses within a batch, whose records
+ * take up to a tenth of a second to convert.
+ */
 export function createRecordReader(config: Pick<KafkaSourceConfig, 'topic' | 'framed'>, registry: OtherRegistry | undefined): AddRecords {
+  /** All splits have the same one: theirs are one after the other. */
+  const turn = createTurn()
+
   /** The value to pass on. A value that can't be read is passed on unchanged, so that it becomes a dead letter with its own bytes. */
   async function valueOf(value: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
     if (value[0] !== 0 || value.length < FRAMING_BYTES) return value
@@ -63,11 +70,12 @@ export function createRecordReader(config: Pick<KafkaSourceConfig, 'topic' | 'fr
   }
 
   /** The batch's records. One that can't be read becomes a refused record. */
-  function recordsOf(batch: FoundBatch, partition: number, into: BlockBuilder): KafkaRecord[] {
+  async function recordsOf(batch: FoundBatch, partition: number, into: BlockBuilder, signal: AbortSignal): Promise<KafkaRecord[]> {
     const { baseOffset, recordCount } = batch.header
     try {
-      return decodeRecords(sectionOf(batch), recordCount)
+      return await inTurns(decodeSteps(sectionOf(batch), recordCount), signal, turn)
     } catch (error) {
+      signal.throwIfAborted()
       const where = `the batch at offset ${baseOffset} of partition ${partition} of ${config.topic}`
       into.refuse('batch_unreadable', `${where} (${recordCount} records) can't be read: ${String(error)}`, Buffer.from(where))
       return []
@@ -76,7 +84,11 @@ export function createRecordReader(config: Pick<KafkaSourceConfig, 'topic' | 'fr
 
   return async function* addRecords(bytes, partition, offset, aborted, into, signal) {
     for (const batch of batchesIn(bytes, aborted)) {
-      for (const { offsetDelta, key, value, headers } of batch.isData ? recordsOf(batch, partition, into) : []) {
+      for (const { offsetDelta, key, value, headers } of batch.isData ? await recordsOf(batch, partition, into, signal) : []) {
+        if (turn.isOver()) {
+          await turn.next()
+          signal.throwIfAborted()
+        }
         if (batch.header.baseOffset + BigInt(offsetDelta) < offset) continue
         into.add(key, value && (await valueOf(value, signal)), headers.length > 0 ? encodeHeaders(headers) : null)
       }

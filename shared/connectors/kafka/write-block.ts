@@ -12,7 +12,9 @@ import {
 } from '../../kafka/protocol/record-batch.ts'
 import { partitionOfKey } from '../../kafka/protocol/murmur2.ts'
 import { KAFKA_ERRORS, isRetriable, kafkaErrorName } from '../../kafka/wire/error-codes.ts'
-import { batchesOf, type BatchOptions } from '../block-batches.ts'
+import { inTurns } from '../../model/turns.ts'
+import { batchSteps, type BatchOptions } from '../block-batches.ts'
+import type { TimedBlock } from '../encode/whole-records.ts'
 import { SPAN, type RecordBlock } from '../record-block.ts'
 import type { Delivery, RefusedRecord, Rows, Written } from '../sink.ts'
 
@@ -27,37 +29,58 @@ type Memory = { range: string; acknowledged: Set<string> }
 /** The same until the range is delivered, a revision makes other rows of it, or the positions are reset. */
 const rangeOf = ({ runId, topicId, from, revision, resetAt }: Delivery): string => `${runId}/${topicId}/${from}/${revision}/${resetAt}`
 
-/** Source offset and identity of every row, in the order of the block. */
-function identitiesOf(pieces: readonly Rows[]): { offset: number; identity: string }[] {
+/** Rows between two places where the work below may pause. */
+const STEP_ROWS = 64
+
+/** Source offset and identity of every row, in the order of the block. Yields where the work may pause. */
+function* identitiesOf(pieces: readonly Rows[]): Generator<void, { offset: number; identity: string }[]> {
+  const identities: { offset: number; identity: string }[] = []
   let [before, place] = [-1, 0]
-  return pieces.flatMap(({ offsets, count }) =>
-    [...offsets.subarray(0, count)].map((offset) => {
+  for (const { offsets, count } of pieces)
+    for (let row = 0; row < count; row++) {
+      const offset = offsets[row]!
       place = offset === before ? place + 1 : 0
       before = offset
-      return { offset, identity: `${offset}/${place}` }
-    }),
-  )
+      identities.push({ offset, identity: `${offset}/${place}` })
+      if (row % STEP_ROWS === 0) yield
+    }
+  return identities
 }
 
-/** Records with the time of each. */
-type TimedBlock = { block: RecordBlock; times: Float64Array }
+/** Indexes of the rows whose identities are not known. Yields where the work may pause. */
+function* unknownOf(pieces: readonly Rows[], known: ReadonlySet<string>): Generator<void, number[]> {
+  const rows: number[] = []
+  for (const [row, { identity }] of (yield* identitiesOf(pieces)).entries()) {
+    if (!known.has(identity)) rows.push(row)
+    if (row % STEP_ROWS === 0) yield
+  }
+  return rows
+}
 
-/** The rows at these indexes. */
-function only({ block: { bytes, spans }, times }: TimedBlock, rows: readonly number[]): TimedBlock {
+/** The rows at these indexes. Yields where the work may pause. */
+function* only({ block: { bytes, spans }, times }: TimedBlock, rows: readonly number[]): Generator<void, TimedBlock> {
   const kept = new Int32Array(rows.length * SPAN)
-  for (const [index, row] of rows.entries()) kept.set(spans.subarray(row * SPAN, (row + 1) * SPAN), index * SPAN)
-  return { block: { bytes, spans: kept, count: rows.length }, times: Float64Array.from(rows, (row) => times[row]!) }
+  const keptTimes = new Float64Array(rows.length)
+  for (const [index, row] of rows.entries()) {
+    kept.set(spans.subarray(row * SPAN, (row + 1) * SPAN), index * SPAN)
+    keptTimes[index] = times[row]!
+    if (index % STEP_ROWS === 0) yield
+  }
+  return { block: { bytes, spans: kept, count: rows.length }, times: keptTimes }
 }
 
-/** The block's rows by the partition that they are written to, in their order. */
-function byPartition(
+/** The block's rows by the partition that they are written to, in their order. Yields where the work may pause. */
+function* byPartition(
   { bytes, spans, count }: RecordBlock,
   { partitions, keyless }: Pick<BatchOptions, 'partitions' | 'keyless'>,
-): Map<number, number[]> {
-  const rows = Array.from({ length: count }, (_, row) => row)
-  return Map.groupBy(rows, (row) =>
-    spans[row * SPAN]! < 0 ? keyless : partitionOfKey(bytes, spans[row * SPAN]!, spans[row * SPAN + 1]!, partitions),
-  )
+): Generator<void, number[][]> {
+  const rows: number[][] = Array.from({ length: partitions }, () => [])
+  for (let row = 0; row < count; row++) {
+    const from = spans[row * SPAN]!
+    rows[from < 0 ? keyless : partitionOfKey(bytes, from, spans[row * SPAN + 1]!, partitions)]!.push(row)
+    if (row % STEP_ROWS === 0) yield
+  }
+  return rows
 }
 
 /** By the other cluster's answer, the code of a record at fault: the broker refuses the whole batch, and does not say which it was. */
@@ -84,8 +107,9 @@ export function createBlockWriter(produce: Produce) {
     const memory = memories.get(delivery.partition)
     const known = memory?.range === range ? memory.acknowledged : new Set<string>()
     /** Indexes in `whole` of the rows of `block`; undefined where it has them all. */
-    const left = known.size === 0 ? undefined : identitiesOf(pieces).flatMap(({ identity }, row) => (known.has(identity) ? [] : [row]))
-    const { block, times } = left ? only(whole, left) : whole
+    const left = known.size === 0 ? undefined : await inTurns(unknownOf(pieces, known), signal)
+    const { block, times } = left ? await inTurns(only(whole, left), signal) : whole
+    const batches = await inTurns(batchSteps(block, { ...options, times }), signal)
     /** By partition, how many of its rows are done with; and which of them were refused. */
     const done = new Map<number, number>()
     const refused: { partition: number; place: number; code: string; message: string }[] = []
@@ -112,11 +136,11 @@ export function createBlockWriter(produce: Produce) {
     }
 
     /** Keeps what was acknowledged now and before. Only a failed write costs this. Returns the refused records. */
-    function remember(): RefusedRecord[] {
-      const identities = identitiesOf(pieces)
-      const rows = byPartition(block, options)
+    function* remember(): Generator<void, RefusedRecord[]> {
+      const identities = yield* identitiesOf(pieces)
+      const rows = yield* byPartition(block, options)
       const indexOf = (partition: number, place: number): number => {
-        const row = rows.get(partition)![place]!
+        const row = rows[partition]![place]!
         return left ? left[row]! : row
       }
       const faults = new Map(refused.map(({ partition, place, ...fault }) => [indexOf(partition, place), fault]))
@@ -124,23 +148,24 @@ export function createBlockWriter(produce: Produce) {
         for (let place = 0; place < count; place++) {
           const row = indexOf(partition, place)
           if (!faults.has(row)) known.add(identities[row]!.identity)
+          if (place % STEP_ROWS === 0) yield
         }
       memories.set(delivery.partition, { range, acknowledged: known })
       return [...faults].map(([row, fault]) => ({ offset: BigInt(identities[row]!.offset), ...fault }))
     }
 
     try {
-      for (const { partition, bytes, length } of batchesOf(block, { ...options, times })) {
+      for (const { partition, bytes, length } of batches) {
         const failure = await send(partition, Buffer.from(bytes, 0, length))
         if (!failure) continue
-        remember()
+        await inTurns(remember())
         return failure.kind === 'retry' ? { ...failure, hasProgressed: done.size > 0 } : failure
       }
     } catch (error) {
-      remember()
+      await inTurns(remember())
       throw error
     }
-    if (refused.length > 0) return { kind: 'at_fault', records: remember() }
+    if (refused.length > 0) return { kind: 'at_fault', records: await inTurns(remember()) }
     memories.delete(delivery.partition)
     return { kind: 'delivered' }
   }

@@ -142,6 +142,20 @@ export function decodeRecords(section: Buffer, count: number): KafkaRecord[] {
   return Array.from({ length: count }, () => decodeRecord(section, cursor))
 }
 
+/** Records between two places where `decodeSteps` may pause. */
+const STEP_RECORDS = 64
+
+/** The records of `decodeRecords`. Yields where the work may pause. */
+export function* decodeSteps(section: Buffer, count: number): Generator<void, KafkaRecord[]> {
+  const cursor: Cursor = { at: 0 }
+  const records: KafkaRecord[] = []
+  while (records.length < count) {
+    records.push(decodeRecord(section, cursor))
+    if (records.length % STEP_RECORDS === 0) yield
+  }
+  return records
+}
+
 /** How many bytes `writeBytes` writes. */
 export function bytesSize(bytes: Buffer | null): number {
   return bytes === null ? 1 : varintSize(bytes.length) + bytes.length
