@@ -2,9 +2,14 @@
  * Connectors at work on a large round. They run in a runner, whose main thread also sends heartbeats and moves other pipelines' records:
  * they hold it for no longer than a few milliseconds at a time, and write what they would write at once.
  */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import registryPackage from '@kafkajs/confluent-schema-registry'
 import { findConnector } from '../../shared/connectors/catalogue.ts'
+import { HttpSourceConfig } from '../../shared/connectors/http/connector.ts'
+import { polledRecords } from '../../shared/connectors/http/polled-records.ts'
 import type { RecordBlock } from '../../shared/connectors/record-block.ts'
 import type { Rows } from '../../shared/connectors/sink.ts'
 import { partsByFolder } from '../../shared/connectors/storage-bucket/group-by-folder.ts'
@@ -113,4 +118,27 @@ it('a topic of another cluster is read as JSON', { timeout: limitMs(60_000) }, a
   const coded = values.map((value) => codec.fromJson(value))
   expect(longestMs).toBeLessThan(atOnce(() => coded.map((value) => codec.toJson(value))).ms * TURN_SHARE)
   await source.close()
+})
+
+it('a web service’s answer of many records is taken apart', { timeout: limitMs(60_000) }, async () => {
+  const items = Array.from({ length: 60_000 }, (_, n) => ({ n, city: `city ${n % 100}`, price: n / 7, tags: ['a', 'b'] }))
+  const text = JSON.stringify({ items, next_cursor: '' })
+  const server = createServer((_request, response) => response.setHeader('content-type', 'application/json').end(text)).listen(
+    0,
+    '127.0.0.1',
+  )
+  await once(server, 'listening')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  const open = await findConnector('conn_http')!.source!.open!()
+  const source = await open(HttpSourceConfig.parse({ url, records: '/items', paging: { kind: 'cursor' } }), contextFor())
+  const { given, longestMs } = await longestTurn(async () => {
+    for await (const read of source.read({ index: 0, count: 1 }, undefined, new Map(), signal)) return read
+    return undefined
+  })
+  await source.close()
+  server.close()
+  const whole = atOnce(() => polledRecords(text, 'application/json', '/items'))
+  expect(given?.position).toBe(`{"behind":${items.length}}`)
+  expect(blockValues(given!.block)).toEqual(whole.given.records)
+  expect(longestMs).toBeLessThan(whole.ms * TURN_SHARE)
 })

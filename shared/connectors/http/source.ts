@@ -7,8 +7,9 @@ import { createBlockBuilder } from '../record-block.ts'
 import { refusalIn } from '../refusal.ts'
 import type { OpenSource, SourceRead } from '../source.ts'
 import type { HttpSourceConfig } from './connector.ts'
-import { openHttpClient, textOf } from '../http-client.ts'
-import { polledRecords, valueAt } from './polled-records.ts'
+import { bodyOf, openHttpClient } from '../http-client.ts'
+import { openAnswerReader } from './poll-thread.ts'
+import type { PolledBlock } from './polled-records.ts'
 
 /** Where the next request starts: a cursor or page and how many of its records were read (`behind`), or the last response's validators. */
 const Position = z.object({
@@ -23,6 +24,7 @@ type Position = z.infer<typeof Position>
 const ANSWER_BYTES_MAX = 32 << 20
 /** What services answer for the page behind the last one. */
 const NO_PAGE = new Set([400, 404, 416])
+const NOTHING: PolledBlock = { block: createBlockBuilder(0).take(), count: 0, cursor: undefined }
 const BACKOFF_MS = 1000
 /** Failures in a row that are tried again without a word. */
 const FAILURES_MAX = 2
@@ -30,6 +32,7 @@ const FAILURES_MAX = 2
 /** Opens the source: split 0 reads the pages, one after the other. */
 export async function openHttpSource(config: HttpSourceConfig, context: ConnectorContext): Promise<OpenSource> {
   const client = openHttpClient(config, context)
+  const reader = openAnswerReader()
   const { paging } = config
   /** In a row, whichever read they were of. */
   let failures = 0
@@ -55,34 +58,35 @@ export async function openHttpSource(config: HttpSourceConfig, context: Connecto
       { method: 'GET', headers: { accept: 'application/json, application/x-ndjson', ...conditions } },
       signal,
     )
-    if (answer.status === 304) return { records: [], document: undefined, answer }
+    if (answer.status === 304) return { ...NOTHING, answer }
     if (isAhead && NO_PAGE.has(answer.status)) {
       await answer.body?.cancel()
-      return { records: [], document: undefined, answer }
+      return { ...NOTHING, answer }
     }
     if (answer.status >= 400 && answer.status < 500 && ![408, 409, 425, 429].includes(answer.status))
       throw new ConfigRefused(`the web service answered ${answer.status}`)
     if (!answer.ok) throw new Error(`the web service answered ${answer.status}`)
-    const text = await textOf(answer, ANSWER_BYTES_MAX)
-    return { ...polledRecords(text, answer.headers.get('content-type') ?? '', config.records), answer }
+    const answered = {
+      body: await bodyOf(answer, ANSWER_BYTES_MAX),
+      contentType: answer.headers.get('content-type') ?? '',
+      pointer: config.records,
+      behind: position.behind ?? 0,
+      next: paging.kind === 'cursor' ? paging.next : undefined,
+    }
+    return { ...(await reader.read(answered, signal)), answer }
   }
 
   /** The position after a poll, and whether to poll again at once. */
-  function behind(
-    position: Position,
-    { records, document, answer }: Awaited<ReturnType<typeof poll>>,
-  ): { next: Position; hasMore: boolean } {
+  function behind(position: Position, { count, cursor, answer }: Awaited<ReturnType<typeof poll>>): { next: Position; hasMore: boolean } {
     if (paging.kind === 'cursor') {
-      const cursor = valueAt(document, paging.next)
       // Some services send an empty cursor if there is no next page.
-      const isNew =
-        (typeof cursor === 'string' || typeof cursor === 'number') && String(cursor) !== '' && String(cursor) !== position.cursor
+      const isNew = cursor !== undefined && cursor !== '' && cursor !== position.cursor
       // The last page is requested again until it has a next cursor; `behind` counts its records already read.
-      return isNew ? { next: { cursor: String(cursor) }, hasMore: true } : { next: { ...position, behind: records.length }, hasMore: false }
+      return isNew ? { next: { cursor }, hasMore: true } : { next: { ...position, behind: count }, hasMore: false }
     }
     if (paging.kind === 'page') {
       const page = position.page ?? paging.first
-      return { next: { page, behind: records.length }, hasMore: false }
+      return { next: { page, behind: count }, hasMore: false }
     }
     if (answer.status === 304) return { next: position, hasMore: false }
     return {
@@ -99,22 +103,20 @@ export async function openHttpSource(config: HttpSourceConfig, context: Connecto
         let hasMore = false
         try {
           const polled = await poll(position, signal)
-          const fresh = polled.records.slice(position.behind ?? 0)
+          const { block } = polled
           const { next, hasMore: more } = behind(position, polled)
           hasMore = more
-          if (fresh.length > 0 || JSON.stringify(next) !== JSON.stringify(position)) {
-            const builder = createBlockBuilder(64 << 10)
-            for (const record of fresh) builder.add(null, Buffer.from(record))
-            const read: SourceRead = { block: builder.take(), position: JSON.stringify(next) }
+          if (block.count > 0 || JSON.stringify(next) !== JSON.stringify(position)) {
+            const read: SourceRead = { block, position: JSON.stringify(next) }
             yield read
           }
           position = next
           // A page without new records may be full: the next page exists once it has records.
-          if (paging.kind === 'page' && polled.records.length > 0 && fresh.length === 0) {
+          if (paging.kind === 'page' && polled.count > 0 && block.count === 0) {
             const following = await poll({ page: (position.page ?? paging.first) + 1 }, signal, true)
             // Records that arrived meanwhile went to this page first, so it is requested once more before moving on.
-            const again = following.records.length > 0 ? await poll(position, signal) : undefined
-            if (again && again.records.length === (position.behind ?? 0)) {
+            const again = following.count > 0 ? await poll(position, signal) : undefined
+            if (again && again.count === (position.behind ?? 0)) {
               position = { page: (position.page ?? paging.first) + 1, behind: 0 }
               hasMore = true
             }
@@ -131,6 +133,9 @@ export async function openHttpSource(config: HttpSourceConfig, context: Connecto
         if (!hasMore) await sleep(config.poll_interval_ms, undefined, { signal }).catch(() => {})
       }
     },
-    close: () => client.close(),
+    async close() {
+      await reader.close()
+      await client.close()
+    },
   }
 }
