@@ -11,6 +11,7 @@ import { findConnector } from '../../shared/connectors/catalogue.ts'
 import { HttpSourceConfig } from '../../shared/connectors/http/connector.ts'
 import { polledRecords } from '../../shared/connectors/http/polled-records.ts'
 import type { RecordBlock } from '../../shared/connectors/record-block.ts'
+import { createSeenEntries } from '../../shared/connectors/seen-entries.ts'
 import type { Rows } from '../../shared/connectors/sink.ts'
 import { partsByFolder } from '../../shared/connectors/storage-bucket/group-by-folder.ts'
 import { frame } from '../../shared/model/framing.ts'
@@ -108,7 +109,7 @@ it('a topic of another cluster is read as JSON', { timeout: limitMs(60_000) }, a
   const blocks: RecordBlock[] = []
   const { longestMs } = await longestTurn(async () => {
     let count = 0
-    for await (const { block } of source.read({ index: 0, count: 1 }, undefined, new Map(), signal)) {
+    for await (const { block } of source.read({ index: 0, count: 1 }, undefined, createSeenEntries(), signal)) {
       blocks.push(block)
       if ((count += block.count) > values.length) return
     }
@@ -132,7 +133,7 @@ it('a web service’s answer of many records is taken apart', { timeout: limitMs
   const open = await findConnector('conn_http')!.source!.open!()
   const source = await open(HttpSourceConfig.parse({ url, records: '/items', paging: { kind: 'cursor' } }), contextFor())
   const { given, longestMs } = await longestTurn(async () => {
-    for await (const read of source.read({ index: 0, count: 1 }, undefined, new Map(), signal)) return read
+    for await (const read of source.read({ index: 0, count: 1 }, undefined, createSeenEntries(), signal)) return read
     return undefined
   })
   await source.close()
