@@ -121,7 +121,7 @@ export function* batchSteps(
     else at += bytes.copy(target, at, headersFrom, headersFrom + headersLength)
     batch.at = at
     batch.records++
-    if (i % STEP_RECORDS === 0) yield
+    if (i % STEP_RECORDS === STEP_RECORDS - 1) yield
   }
   for (let partition = 0; partition < partitions; partition++) seal(partition)
   return batches

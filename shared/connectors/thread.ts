@@ -7,7 +7,7 @@ export type AskedPart<Part> = { id: number; part: Part }
 /** What the thread answers to the last part. */
 export type ThreadAnswer<Made> = { id: number; made: Made } | { id: number; error: string }
 
-/** A worker thread that makes something of what it is sent. */
+/** A worker thread that makes something of what it is sent; none is started once it is closed. */
 export type Thread<Part, Made> = {
   /** Parts are copied. Rejects if the thread ends; the next call starts another one. */
   ask(parts: readonly Part[]): Promise<Made>
@@ -16,9 +16,9 @@ export type Thread<Part, Made> = {
 
 /** Posts the parts. Yields where it may pause. */
 function* post<Part>(worker: Worker, id: number, parts: readonly Part[]): Generator<void, void> {
-  for (const part of parts) {
+  for (const [index, part] of parts.entries()) {
     worker.postMessage({ id, part } satisfies AskedPart<Part>)
-    yield
+    if (index < parts.length - 1) yield
   }
 }
 
@@ -26,6 +26,7 @@ function* post<Part>(worker: Worker, id: number, parts: readonly Part[]): Genera
 export function openThread<Part, Made>(file: URL, name: string): Thread<Part, Made> {
   let worker: Worker | undefined
   let next = 1
+  let isClosed = false
   const waiting = new Map<number, PromiseWithResolvers<Made>>()
 
   function start(): Worker {
@@ -43,7 +44,7 @@ export function openThread<Part, Made>(file: URL, name: string): Thread<Part, Ma
       for (const settled of waiting.values()) settled.reject(new Error(reason))
       waiting.clear()
     }
-    started.on('error', (error) => end(`the ${name} thread failed: ${error.message}`))
+    for (const event of ['error', 'messageerror']) started.on(event, (error: Error) => end(`the ${name} thread failed: ${error.message}`))
     started.on('exit', () => end(`the ${name} thread ended`))
     // The thread must not keep the process alive.
     started.unref()
@@ -52,6 +53,7 @@ export function openThread<Part, Made>(file: URL, name: string): Thread<Part, Ma
 
   return {
     async ask(parts) {
+      if (isClosed) throw new Error(`the ${name} thread is closed`)
       const own = (worker ??= start())
       const id = next++
       const settled = Promise.withResolvers<Made>()
@@ -61,6 +63,9 @@ export function openThread<Part, Made>(file: URL, name: string): Thread<Part, Ma
       await inTurns(post(own, id, parts))
       return settled.promise
     },
-    close: async () => void (await worker?.terminate()),
+    async close() {
+      isClosed = true
+      await worker?.terminate()
+    },
   }
 }

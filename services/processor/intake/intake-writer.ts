@@ -2,7 +2,7 @@
 import { batchSteps, refuseTooLarge } from '../../../shared/connectors/block-batches.ts'
 import type { Assignment } from '../../../shared/kafka/membership.ts'
 import { TRANSACTIONAL } from '../../../shared/kafka/protocol/record-batch.ts'
-import { inTurns } from '../../../shared/model/turns.ts'
+import { createTurn, inTurns } from '../../../shared/model/turns.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { frame } from '../../../shared/model/framing.ts'
 import type { TopicWrite } from '../transaction/deliver.ts'
@@ -39,10 +39,12 @@ export function openIntakeWriter({ transactions, topic, seenTopic, groupId, owne
       const writes: TopicWrite[] = []
       const next = new Map<number, SplitState>()
       let records = 0
+      const turn = createTurn()
       for (const { split, read } of reads) {
         const block = refuseTooLarge(read.block, LIMITS.topic_batch_bytes_max)
-        // A block may hold a million records.
-        const batches = await inTurns(batchSteps(block, { ...INTAKE_BATCHES, partitions, keyless: split, nowMs: now() }))
+        // A block may hold a million records, and there may be hundreds of small ones.
+        const steps = batchSteps(block, { ...INTAKE_BATCHES, partitions, keyless: split, nowMs: now() })
+        const batches = await inTurns(steps, undefined, turn)
         for (const batch of batches) writes.push({ topic, batch })
         const before = next.get(split) ?? states.get(split)!
         next.set(split, { next: before.next + BigInt(read.block.count), position: read.position })

@@ -76,7 +76,7 @@ export function* blockSteps(
         const message = reasonOf(error)
         faults.push({ offset: BigInt(offsets[row]!), code: 'does_not_fit_schema', message })
       }
-      if (encode || row % STEP_ROWS === 0) yield
+      if (encode || row % STEP_ROWS === STEP_ROWS - 1) yield
     }
   }
   return { block: builder.take(), times, faults }

@@ -25,6 +25,7 @@ export function openAnswerReader(): AnswerReader {
   return {
     async read(answered, signal) {
       if (answered.body.length < LARGE_BYTES) return polledBlock(answered)
+      signal.throwIfAborted()
       const made = await untilAborted(signal, thread.ask([answered]))
       if ('refused' in made) throw new ConfigRefused(made.refused)
       const { bytes, spans, count } = made.block

@@ -12,7 +12,7 @@ import {
 } from '../../kafka/protocol/record-batch.ts'
 import { partitionOfKey } from '../../kafka/protocol/murmur2.ts'
 import { KAFKA_ERRORS, isRetriable, kafkaErrorName } from '../../kafka/wire/error-codes.ts'
-import { inTurns } from '../../model/turns.ts'
+import { createTurn, inTurns } from '../../model/turns.ts'
 import { batchSteps, type BatchOptions } from '../block-batches.ts'
 import type { TimedBlock } from '../encode/whole-records.ts'
 import { SPAN, type RecordBlock } from '../record-block.ts'
@@ -42,7 +42,7 @@ function* identitiesOf(pieces: readonly Rows[]): Generator<void, { offset: numbe
       place = offset === before ? place + 1 : 0
       before = offset
       identities.push({ offset, identity: `${offset}/${place}` })
-      if (row % STEP_ROWS === 0) yield
+      if (row % STEP_ROWS === STEP_ROWS - 1) yield
     }
   return identities
 }
@@ -52,7 +52,7 @@ function* unknownOf(pieces: readonly Rows[], known: ReadonlySet<string>): Genera
   const rows: number[] = []
   for (const [row, { identity }] of (yield* identitiesOf(pieces)).entries()) {
     if (!known.has(identity)) rows.push(row)
-    if (row % STEP_ROWS === 0) yield
+    if (row % STEP_ROWS === STEP_ROWS - 1) yield
   }
   return rows
 }
@@ -64,7 +64,7 @@ function* only({ block: { bytes, spans }, times }: TimedBlock, rows: readonly nu
   for (const [index, row] of rows.entries()) {
     kept.set(spans.subarray(row * SPAN, (row + 1) * SPAN), index * SPAN)
     keptTimes[index] = times[row]!
-    if (index % STEP_ROWS === 0) yield
+    if (index % STEP_ROWS === STEP_ROWS - 1) yield
   }
   return { block: { bytes, spans: kept, count: rows.length }, times: keptTimes }
 }
@@ -78,7 +78,7 @@ function* byPartition(
   for (let row = 0; row < count; row++) {
     const from = spans[row * SPAN]!
     rows[from < 0 ? keyless : partitionOfKey(bytes, from, spans[row * SPAN + 1]!, partitions)]!.push(row)
-    if (row % STEP_ROWS === 0) yield
+    if (row % STEP_ROWS === STEP_ROWS - 1) yield
   }
   return rows
 }
@@ -103,13 +103,14 @@ export function createBlockWriter(produce: Produce) {
     options: Omit<BatchOptions, 'times'>,
     signal: AbortSignal,
   ): Promise<Written> {
+    const turn = createTurn()
     const range = rangeOf(delivery)
     const memory = memories.get(delivery.partition)
     const known = memory?.range === range ? memory.acknowledged : new Set<string>()
     /** Indexes in `whole` of the rows of `block`; undefined where it has them all. */
-    const left = known.size === 0 ? undefined : await inTurns(unknownOf(pieces, known), signal)
-    const { block, times } = left ? await inTurns(only(whole, left), signal) : whole
-    const batches = await inTurns(batchSteps(block, { ...options, times }), signal)
+    const left = known.size === 0 ? undefined : await inTurns(unknownOf(pieces, known), signal, turn)
+    const { block, times } = left ? await inTurns(only(whole, left), signal, turn) : whole
+    const batches = await inTurns(batchSteps(block, { ...options, times }), signal, turn)
     /** By partition, how many of its rows are done with; and which of them were refused. */
     const done = new Map<number, number>()
     const refused: { partition: number; place: number; code: string; message: string }[] = []
@@ -148,7 +149,7 @@ export function createBlockWriter(produce: Produce) {
         for (let place = 0; place < count; place++) {
           const row = indexOf(partition, place)
           if (!faults.has(row)) known.add(identities[row]!.identity)
-          if (place % STEP_ROWS === 0) yield
+          if (place % STEP_ROWS === STEP_ROWS - 1) yield
         }
       memories.set(delivery.partition, { range, acknowledged: known })
       return [...faults].map(([row, fault]) => ({ offset: BigInt(identities[row]!.offset), ...fault }))
