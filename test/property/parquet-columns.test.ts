@@ -155,6 +155,24 @@ describe('a Parquet file', () => {
     ])
   })
 
+  it('keeps JSON as it is written: members that occur twice, their order, the digits and signs of numbers, escapes', async () => {
+    const written = [
+      '{"a": 1.50, "big": 12345678901234567890, "a": 2}',
+      '{"z":1,"a":2,"10":3,"9":4}',
+      '{"b":1e5,"d":-0}',
+      String.raw`[1.10 , {"x" :"\u00e9\/"}]`,
+      String.raw`"a text \" with \u00e9"`,
+      '-0.0',
+    ]
+    for (const fields of [undefined, { doc: 'any' }, { doc: 'object' }]) {
+      const texts = [...written.map((text) => `{"n":1, "d\\u006fc" : ${text} }`), '{"doc":null}', '{"doc":1,"doc":{"last":1.0}}']
+      expect((await readBack(texts, fields, 'doc')).map(([cell]) => cell)).toEqual([...written, 'null', '{"last":1.0}'])
+    }
+    // A document that is no object is the value of a column; a text column keeps what is no text.
+    expect(await readBack(['[1.50 ]', ' {"value":{"b":2,"1":1}}'], undefined, 'value')).toEqual([['[1.50 ]'], ['{"b":2,"1":1}']])
+    expect(await readBack(['{"t":1.50}', '{"t":"x"}'], { t: 'string' }, 't')).toEqual([['1.50'], ['x']])
+  })
+
   it('keeps lists whose items have no common type as JSON', async () => {
     expect(await readBack(['{"a":[1,"x"],"o":[{"b":9007199254740993}]}'], undefined, 'a::VARCHAR, o::VARCHAR')).toEqual([
       ['[1,"x"]', '[{"b":9007199254740993}]'],

@@ -13,14 +13,14 @@ export type SchemaElement = NonNullable<ParquetWriteOptions['schema']>[number]
 export type Column = { elements: SchemaElement[]; cells: unknown[]; faults: number[] }
 
 const isNumber = (value: unknown): boolean => typeof value === 'number' || isRawJSON(value)
-const sourceOf = (value: unknown): string => (isRawJSON(value) ? value.rawJSON : String(value))
+const digitsOf = (value: unknown): string => (isRawJSON(value) ? value.rawJSON : String(value))
 
 const INT64_MIN = -(2n ** 63n)
 const INT64_MAX = 2n ** 63n - 1n
 
 function asInteger(value: unknown): bigint | undefined {
-  if (!isNumber(value) || !/^-?\d+$/.test(sourceOf(value))) return undefined
-  const integer = BigInt(sourceOf(value))
+  if (!isNumber(value) || !/^-?\d+$/.test(digitsOf(value))) return undefined
+  const integer = BigInt(digitsOf(value))
   return integer >= INT64_MIN && integer <= INT64_MAX ? integer : undefined
 }
 
@@ -46,8 +46,8 @@ function asBytes(value: unknown): Uint8Array | undefined {
   return bytes.toString('base64').replace(/=+$/, '') === value.replace(/=+$/, '') ? bytes : undefined
 }
 
-const asText = (value: unknown): string | undefined =>
-  typeof value === 'string' ? value : value === undefined || value === null ? undefined : JSON.stringify(value)
+/** Others are kept as they are written, by `columnOf`; within lists as they are printed. */
+const asText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
 const OPTIONAL = { repetition_type: 'OPTIONAL' } as const
 /** `read` returns undefined for a value that is not of the kind. `below` are the schema elements under its own. */
@@ -55,10 +55,7 @@ type Kind = { element: Omit<SchemaElement, 'name'>; below?: SchemaElement[]; rea
 
 const TEXT: Kind = { element: { ...OPTIONAL, type: 'BYTE_ARRAY', converted_type: 'UTF8' }, read: asText }
 /** Objects and mixed values are kept as JSON text. */
-const JSON_TEXT: Kind = {
-  element: TEXT.element,
-  read: (value) => (value === undefined || value === null ? undefined : JSON.stringify(value)),
-}
+const JSON_TEXT: Kind = { element: TEXT.element, read: (value) => JSON.stringify(value) }
 
 /** Captures the significant digits, without zeros at either end. */
 const DECIMAL = /^(-?)(?=\d)0*(\d*?)(?:\.(?=\d)(\d*?)0*)?$/
@@ -83,7 +80,7 @@ function decimalKind(precision: number, scale: number): Kind {
   return {
     element: { ...OPTIONAL, type: 'FIXED_LEN_BYTE_ARRAY', type_length: DECIMAL_BYTES, converted_type: 'DECIMAL', precision, scale },
     read(value) {
-      const text = isNumber(value) ? plainNumber(sourceOf(value)) : value
+      const text = isNumber(value) ? plainNumber(digitsOf(value)) : value
       const found = typeof text === 'string' && text.length <= DECIMAL_TEXT_MAX ? DECIMAL.exec(text) : null
       if (!found) return undefined
       const [, sign, whole = '', fraction = ''] = found
@@ -195,14 +192,18 @@ export function describedType(type: string): string {
   return Object.hasOwn(LIMITS, item) ? `${base}, ${LIMITS[item]}` : base
 }
 
-/** `type` is the field's type name; undefined if it is not known. */
-export function columnOf(name: string, values: readonly unknown[], type: string | undefined): Column {
+/**
+ * `type` is the field's type name; undefined if it is not known. `sourceOf` returns a value's own JSON text: parsed and printed it would
+ * lose what JavaScript does not keep, such as a member that occurs twice, the order of members, and how a number is written.
+ */
+export function columnOf(name: string, values: readonly unknown[], type: string | undefined, sourceOf: (index: number) => string): Column {
   const present = values.filter(isPresent)
   const kind = type === undefined ? kindOf(present) : kindOfType(type)
   const faults: number[] = []
   const cells = values.map((value, index) => {
     if (!isPresent(value)) return undefined
-    const cell = kind.read(value)
+    const isJson = kind === JSON_TEXT || (kind === TEXT && typeof value !== 'string')
+    const cell = isJson ? sourceOf(index) : kind.read(value)
     if (cell === undefined) faults.push(index)
     return cell
   })
