@@ -22,7 +22,14 @@ export const MEASURE_KINDS = ['count', 'observe'] as const
 /** What begins the names of what the service itself counts for a step. */
 export const OWN_MEASURES = 'dps_'
 /** What is counted of a canary that gets a share of the records, beside what its SmartModule measures. */
-export const CANARY_MEASURES = { records: 'dps_canary_records', failed: 'dps_canary_failed', off: 'dps_canary_off' } as const
+export const CANARY_MEASURES = {
+  records: 'dps_canary_records',
+  failed: 'dps_canary_failed',
+  off: 'dps_canary_off',
+  /** Of one that was taken off because it failed too many: how many of how many, once for each `off`. */
+  offFailed: 'dps_canary_off_failed',
+  offRecords: 'dps_canary_off_records',
+} as const
 
 /** Adds to a sum that stays a number of JSON whatever is added. */
 export const addUp = (sum: number, value: number): number => Math.max(-Number.MAX_VALUE, Math.min(Number.MAX_VALUE, sum + value))

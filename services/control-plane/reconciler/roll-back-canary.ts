@@ -10,17 +10,31 @@ import { lockPipeline, type PipelineRow } from '../store/pipelines.ts'
 
 type Observed = Pick<ObservedTask, 'revision' | 'measures' | 'quarantined'>
 
-/** Records that the canary handled, and failed, since the tasks started with the pipeline's revision, and whether one has taken it off. */
+/**
+ * Records that the canary handled, and failed, since the tasks started with the pipeline's revision; whether a task has taken it off, and
+ * how many records of that task it had failed by then, where that was why.
+ */
 export function handledBy(
   { step, share }: Pick<CanaryRow, 'step' | 'share'>,
   { revision }: Pick<PipelineRow, 'revision'>,
   observed: readonly Observed[],
-): { records: number; failed: number; isOff: boolean } {
-  const own = observed.filter((task) => task.revision === revision).flatMap(({ measures }) => measures)
-  const sumOf = (wanted: string) =>
-    own.reduce((sum, each) => sum + (each.step === step + 1 && each.name === wanted && each.kind === 'count' ? each.sum : 0), 0)
+): { records: number; failed: number; isOff: boolean; excess?: { records: number; failed: number } } {
+  const own = observed.filter((task) => task.revision === revision)
+  const sumOf = (wanted: string, tasks = own) =>
+    tasks
+      .flatMap(({ measures }) => measures)
+      .reduce((sum, each) => sum + (each.step === step + 1 && each.name === wanted && each.kind === 'count' ? each.sum : 0), 0)
   if (share === null) return { records: 0, failed: 0, isOff: false }
-  return { records: sumOf(CANARY_MEASURES.records), failed: sumOf(CANARY_MEASURES.failed), isOff: sumOf(CANARY_MEASURES.off) > 0 }
+  const failing = own.find((task) => sumOf(CANARY_MEASURES.offFailed, [task]) > 0)
+  const perRun = (wanted: string, task: Observed) => Math.round(sumOf(wanted, [task]) / sumOf(CANARY_MEASURES.off, [task]))
+  return {
+    records: sumOf(CANARY_MEASURES.records),
+    failed: sumOf(CANARY_MEASURES.failed),
+    isOff: sumOf(CANARY_MEASURES.off) > 0,
+    ...(failing && {
+      excess: { records: perRun(CANARY_MEASURES.offRecords, failing), failed: perRun(CANARY_MEASURES.offFailed, failing) },
+    }),
+  }
 }
 
 /** Why the canary's share is taken from it, and whether the pipeline has failed for that; undefined while it is not. */
@@ -32,16 +46,13 @@ export async function shareFault(
   const observed = await listObserved(db, pipeline.id)
   if (observed.some(({ quarantined }) => quarantined.includes(row.definition.sha256)))
     return { reason: 'is quarantined: its calls trap or do not return', hasFailed: true }
-  const { isOff, records, failed } = handledBy(row, pipeline, observed)
-  return isOff
-    ? {
-        // The next revision's tasks count from zero. Why a task stopped the canary is in the pipeline's log.
-        reason:
-          `was taken off by a task: it trapped, did not return, or failed more than ${row.max_failing} of its records; ` +
-          `before that it had handled ${records}, ${failed} of which failed`,
-        hasFailed: false,
-      }
-    : undefined
+  const { isOff, records, failed, excess } = handledBy(row, pipeline, observed)
+  if (!isOff) return undefined
+  // The next revision's tasks count from zero. How a call trapped is in the pipeline's log.
+  const reason = excess
+    ? `failed ${excess.failed} of the ${excess.records} records that it handled in a task; ${row.max_failing} of them are allowed`
+    : `was taken off by a task, because it trapped or did not return; before that it had handled ${records}, ${failed} of which failed`
+  return { reason, hasFailed: false }
 }
 
 /** Rolls the canary back; one with a share hands it back with the pipeline's next revision. */

@@ -38,6 +38,8 @@ export function createCanaryRecord(
   const all = { handled: 0, failed: 0 }
   const attempt = { handled: 0, failed: 0 }
   let isOff = false
+  /** What it had failed and handled when it had failed too many. */
+  let excess: { failed: number; records: number } | undefined
 
   function takeOff(why: string): void {
     if (!isOff) log('warn', `the canary is taken off (${why}): the running version handles all records from now on`)
@@ -59,6 +61,7 @@ export function createCanaryRecord(
       const [bad, of] = [all.failed + attempt.failed, all.handled + attempt.handled]
       const isAllowed = bad <= maxFailing * of || (of < JUDGED_FROM && maxFailing > 0)
       if (!mustNotFail && isAllowed) return
+      excess = { failed: bad, records: of }
       takeOff(`failed ${bad} of ${of} records`)
       throw new CanaryOff()
     },
@@ -66,6 +69,10 @@ export function createCanaryRecord(
     commit() {
       // In every run, because not all runs lead to a report.
       if (isOff) measure('count', CANARY_MEASURES.off, 1)
+      if (excess) {
+        measure('count', CANARY_MEASURES.offFailed, excess.failed)
+        measure('count', CANARY_MEASURES.offRecords, excess.records)
+      }
       if (attempt.handled > 0) measure('count', CANARY_MEASURES.records, attempt.handled)
       if (attempt.failed > 0) measure('count', CANARY_MEASURES.failed, attempt.failed)
       all.handled += attempt.handled
