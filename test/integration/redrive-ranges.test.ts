@@ -37,7 +37,7 @@ it('all pending dead letters of the selection are taken, and ranges have no othe
       // Hides the real one in this session.
       await trx.raw(
         `CREATE TEMP TABLE dead_letters (pipeline_id text, letter_partition int, letter_offset bigint, status text, job_id text,
-          redrives int, step int) ON COMMIT DROP`,
+          redrives int, step int, revision int, topic_id text, partition int, record_offset bigint) ON COMMIT DROP`,
       )
       await fc.assert(
         fc.asyncProperty(letters, fc.constantFrom(undefined, 1), async (rows, step) => {
