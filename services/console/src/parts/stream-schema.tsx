@@ -40,7 +40,15 @@ function Broken({ found }: { found: CheckStreamSchemaResponse }) {
           <li key={id}>
             <a href={`${HOME.pathname}pipelines/${id}`}>{name}</a> {reads ? 'reads' : 'writes'} the stream, and its config names{' '}
             {[...new Set(mentions.flatMap(({ fields }) => fields))].join(', ')} (
-            {mentions.map(({ path }) => path.replace(/.processors.(\d+)/, (_, n) => `step ${+n + 1}`).replace('/sink', 'sink').replace('/config', '')).join(', ')})
+            {mentions
+              .map(({ path }) =>
+                path
+                  .replace(/.processors.(\d+)/, (_, n) => `step ${+n + 1}`)
+                  .replace('/sink', 'sink')
+                  .replace('/config', ''),
+              )
+              .join(', ')}
+            )
           </li>
         ))}
       </ul>
