@@ -12,7 +12,7 @@ import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import { splitDeadLetterHeaders, TOPIC_ID_HEADER, type DeadLetterHeader } from '../../../shared/model/dead-letter-headers.ts'
 import type { Database } from '../store/database.ts'
 import { addDeadLetters, findDeadLetterPosition, lockDeadLetterPosition, type NewDeadLetter } from '../store/dead-letters.ts'
-import { dropPositionResets, listPositionResets, maySkip, settleHandledAgain } from '../store/position-resets.ts'
+import { dropPositionResets, lastSkipping, listPositionResets, settleHandledAgain } from '../store/position-resets.ts'
 import { fetchCounted, wantedOf } from '../stream-data/read-records.ts'
 
 type Projected = { id: string; definition: Pick<PipelineDefinition, 'dead_letter_topic' | 'group_id' | 'source'> }
@@ -108,11 +108,12 @@ export function createDeadLetterProjection(db: Database, cluster: Cluster, onErr
     // After the positions: what has expired since then was still there when the pipeline passed it.
     const starts = await cluster.offsets(layout, partitions, 'earliest')
     return async (onChunk: () => void): Promise<void> => {
+      const skipping = await lastSkipping(db, id, Math.min(...resets.map(({ revision }) => revision)))
       for (const reset of resets) {
         const { partition, topic_id, from_offset, revision } = reset
         const position = committed.get(partition)
         const topicId = parseCommitMetadata(position?.metadata ?? '')?.i ?? layout.topicId
-        if (topicId !== topic_id || (await maySkip(db, id, revision))) {
+        if (topicId !== topic_id || (skipping !== undefined && skipping >= revision)) {
           await dropPositionResets(db, id, [partition])
           continue
         }

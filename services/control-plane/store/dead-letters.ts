@@ -108,7 +108,7 @@ const placeOf = ({ partition, record_offset }: Pick<Compared, 'partition' | 'rec
  * same offset is neither.
  */
 async function markCopies(db: Queryable, pipelineId: string, letters: NewDeadLetter[]): Promise<(NewDeadLetter & { status: Status })[]> {
-  // Hashing what is stored takes time, and all but older versions name the topic.
+  // Hashing takes time, and all but older versions name the topic.
   const hasUnnamed = letters.some(({ topic_id }) => topic_id === null)
   const known: Compared[] = await db('dead_letters')
     .where({ pipeline_id: pipelineId })
@@ -120,21 +120,21 @@ async function markCopies(db: Queryable, pipelineId: string, letters: NewDeadLet
     // The last one counts.
     .orderBy(['letter_partition', 'letter_offset'])
     .select(...COMPARED, 'status', db.raw(`CASE WHEN topic_id IS NULL OR ? THEN ${CONTENT} END AS content`, [hasUnnamed]))
+  const comparesContent = hasUnnamed || known.some(({ topic_id }) => topic_id === null)
   const byPlace = Map.groupBy(known, placeOf)
   const marked = new Map<string, NewDeadLetter & { status: Status }>()
   const replaced: Compared[] = []
   for (const letter of letters) {
-    const compared: Compared = { ...letter, status: 'pending', job_id: null, content: contentOf(letter) }
+    const compared: Compared = { ...letter, status: 'pending', job_id: null, content: comparesContent ? contentOf(letter) : null }
     const same = (byPlace.get(placeOf(letter)) ?? []).filter(isOfRecord(compared))
     const atStep = same.findLast(({ step }) => step === letter.step)
     const redriven = same.findLast(
       ({ status, redrives }) => (status === 'redriving' || status === 'redriven') && redrives === letter.redrives - 1,
     )
-    const earlier = same.findLast(
-      ({ status, revision, job_id }) => revision < letter.revision && (status === 'pending' || (status === 'redriven' && job_id === null)),
-    )
-    const before = atStep ?? redriven ?? earlier
-    const isHandledAgain = before !== undefined && before === earlier
+    const isOfEarlier = ({ status, revision, job_id }: Compared): boolean =>
+      revision < letter.revision && (status === 'pending' || (status === 'redriven' && job_id === null))
+    const before = atStep ?? redriven ?? same.findLast(isOfEarlier)
+    const isHandledAgain = before !== undefined && isOfEarlier(before)
     // A record that was redriven and fails again under another revision, but not in that redrive (in a replay), is a new failure.
     const isSettled =
       !isHandledAgain && before?.status === 'redriven' && before.revision !== letter.revision && before.redrives >= letter.redrives

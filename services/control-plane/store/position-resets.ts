@@ -36,16 +36,17 @@ export async function dropPositionResets(db: Queryable, pipelineId: string, part
 }
 
 /**
- * Whether a revision from this one on drops failed records by its policy: of a record that was passed it is not known then whether it was
- * delivered.
+ * The last revision, from this one on, that drops failed records by its policy; undefined without any. Of a record that was passed since a
+ * reset before it, it is not known whether it was delivered.
  */
-export async function maySkip(db: Queryable, pipelineId: string, revision: number): Promise<boolean> {
+export async function lastSkipping(db: Queryable, pipelineId: string, from: number): Promise<number | undefined> {
   const found = await db('pipeline_revisions')
     .where({ pipeline_id: pipelineId })
-    .where('revision', '>=', revision)
+    .where('revision', '>=', from)
     .whereRaw(`definition::text ~ '"policy"\\s*:\\s*"skip"'`)
-    .first(db.raw('1'))
-  return found !== undefined
+    .max('revision as last')
+    .first()
+  return found?.last ?? undefined
 }
 
 /** Rows that one statement changes: it must end long before the time that a query may take. */
