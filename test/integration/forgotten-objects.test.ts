@@ -8,11 +8,11 @@ import { forget, readSeen } from '../../services/processor/intake/seen.ts'
 import { seenValue } from '../../shared/connectors/seen-entries.ts'
 import { createKafka } from '../../shared/kafka/admin/admin.ts'
 import { openCluster, type Cluster } from '../../shared/kafka/cluster.ts'
-import { followTopic } from '../../shared/kafka/follow.ts'
 import { serviceNames } from '../../shared/model/definition.ts'
 import { eventually, service, unique } from '../harness/client.ts'
 import { bucket, connect, stream } from '../harness/connectors.ts'
 import { placeAt } from '../harness/object-store.ts'
+import { entriesIn } from '../harness/topic-entries.ts'
 import { openAccount } from '../harness/operator.ts'
 import { createStream, readAll, waitForStatus, waitForTotal } from '../harness/pipelines.ts'
 
@@ -55,26 +55,6 @@ async function openTimedStore(objects: Map<string, StoredObject>) {
   }
 }
 
-/** The keys of the topic that have an entry. */
-async function entriesIn(topic: string): Promise<Map<string, string>> {
-  const entries = new Map<string, string>()
-  const following = followTopic({
-    cluster,
-    topic,
-    purpose: 'test',
-    from: 0n,
-    onRecords(records) {
-      for (const { key, value } of records)
-        if (value === null) entries.delete(key)
-        else entries.set(key, String(value))
-    },
-    onError: () => {},
-  })
-  await following.caughtUp
-  await following.close()
-  return entries
-}
-
 it('old entries leave the topic, those of deleted objects too, but not that of an object which was replaced meanwhile', async () => {
   const now = Date.now()
   const nameOf = (n: number) => `o-${String(n).padStart(5, '0')}.ndjson`
@@ -87,13 +67,13 @@ it('old entries leave the topic, those of deleted objects too, but not that of a
   const id = await connect(client, bucket({ ...place, order: 'name', poll_interval_ms: 200 }), [], stream(to.id))
   const topic = serviceNames(service().env.DPS_PREFIX!).seenTopic(account.account_id, id)
   await waitForTotal(client, to.id, OBJECTS / 1000)
-  await eventually('each object has an entry', async () => (await entriesIn(topic)).size === OBJECTS)
+  await eventually('each object has an entry', async () => (await entriesIn(cluster, topic)).size === OBJECTS)
 
   for (let n = 1; n < OBJECTS; n += 2) objects.delete(nameOf(n))
   objects.set(nameOf(0), { etag: 'other', modifiedAt: now, body: '{"n":-1}\n' })
   objects.set('young.ndjson', { etag: 'young', modifiedAt: now, body: '{"n":-2}\n' })
-  await eventually('only young objects have an entry', async () => (await entriesIn(topic)).size === 2)
-  expect([...(await entriesIn(topic)).keys()].sort()).toEqual([`0/${nameOf(0)}`, '0/young.ndjson'])
+  await eventually('only young objects have an entry', async () => (await entriesIn(cluster, topic)).size === 2)
+  expect([...(await entriesIn(cluster, topic)).keys()].sort()).toEqual([`0/${nameOf(0)}`, '0/young.ndjson'])
 
   await client.call('POST', `/v1/pipelines/${id}/stop`)
   await waitForStatus(client, id, 'stopped')

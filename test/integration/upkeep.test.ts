@@ -10,7 +10,6 @@ import { sweepBinaries } from '../../services/control-plane/store/smartmodules.t
 import { createKafka, type KafkaAdmin } from '../../shared/kafka/admin/admin.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
 import { appendRecords } from '../../shared/kafka/append.ts'
-import { followTopic } from '../../shared/kafka/follow.ts'
 import { serviceNames } from '../../shared/model/definition.ts'
 import { cpuUseKey } from '../../shared/model/observed.ts'
 import { hourOf } from '../../shared/model/times.ts'
@@ -22,6 +21,7 @@ import { definitionOf } from '../harness/definitions.ts'
 import { filterOverN } from '../harness/modules.ts'
 import { openAccount, setQuotas } from '../harness/operator.ts'
 import { openOwnDatabase } from '../harness/own-database.ts'
+import { entriesIn } from '../harness/topic-entries.ts'
 import { createPipeline, createStream, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
 
 let db: Database
@@ -233,22 +233,8 @@ describe('reports and ledger entries', () => {
     const names = serviceNames(service().env.DPS_PREFIX!)
     const cluster = openCluster({ brokers: service().brokers, clientId: 'upkeep' })
     /** How many keys of the pipeline the topic holds a value of. */
-    async function keysOf(topic: string, id: string): Promise<number> {
-      const keys = new Set<string>()
-      const following = followTopic({
-        cluster,
-        topic,
-        purpose: 'test',
-        from: 0n,
-        onRecords(records) {
-          for (const { key, value } of records) if (key.startsWith(`${id}/`)) keys[value === null ? 'delete' : 'add'](key)
-        },
-        onError: () => {},
-      })
-      await following.caughtUp
-      await following.close()
-      return keys.size
-    }
+    const keysOf = async (topic: string, id: string): Promise<number> =>
+      [...(await entriesIn(cluster, topic)).keys()].filter((key) => key.startsWith(`${id}/`)).length
     // Counts of CPU seconds, of which an old one goes too.
     const [old, fresh] = [2, 0].map((days) => ({
       account_id: unique('acc'),

@@ -1,9 +1,8 @@
 /** `dps.observed` → Postgres: what tasks report, and the statuses that result; rows and position in one database transaction. */
 import type { JobStatus } from '../../../shared/api/jobs.ts'
-import { parseJson } from '../../../shared/kafka/parse-json.ts'
-import { followTopic, type Following, type FollowedRecord } from '../../../shared/kafka/follow.ts'
+import { followTopic, type Following } from '../../../shared/kafka/follow.ts'
 import { tasksOf } from '../../../shared/model/definition.ts'
-import { CpuUse, isCpuUseKey, runOfReport } from '../../../shared/model/observed.ts'
+import { runOfReport } from '../../../shared/model/observed.ts'
 import { keepsReason, statusFrom } from '../../../shared/model/pipeline-status.ts'
 import type { Queryable } from '../store/database.ts'
 import {
@@ -21,15 +20,9 @@ import { quarantineVersions } from '../store/smartmodules.ts'
 import type { Deps } from '../deps.ts'
 import { projectJob } from '../jobs/jobs.ts'
 import { publishDefinition } from '../publisher/enqueue.ts'
-import { reportsIn } from './reports-in.ts'
+import { cpuUseIn, reportsIn } from './reports-in.ts'
 
 const NAME = 'observed'
-
-function cpuUseIn({ key, value }: FollowedRecord): CpuUse[] {
-  if (value === null || !isCpuUseKey(key)) return []
-  const parsed = CpuUse.safeParse(parseJson(value))
-  return parsed.success ? [parsed.data] : []
-}
 
 async function projectPipeline(trx: Queryable, pipelineId: string): Promise<void> {
   const row = await lockPipeline(trx, pipelineId)

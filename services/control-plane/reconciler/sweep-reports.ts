@@ -6,10 +6,10 @@
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { appendRecords } from '../../../shared/kafka/append.ts'
 import { followTopic } from '../../../shared/kafka/follow.ts'
-import { parseJson } from '../../../shared/kafka/parse-json.ts'
-import { CpuUse, isCpuUseKey } from '../../../shared/model/observed.ts'
+import { isCpuUseKey } from '../../../shared/model/observed.ts'
 import { hourOf } from '../../../shared/model/times.ts'
 import { listLiveRuns } from '../store/jobs.ts'
+import { cpuUseIn } from '../projector/reports-in.ts'
 import type { Deps } from '../deps.ts'
 import { oncePerInterval } from './once-per-interval.ts'
 
@@ -52,10 +52,7 @@ export async function sweepReports(deps: SweepDeps, topic: string, isClosed = ()
   }
 }
 
-function isOldCount(value: Buffer): boolean {
-  const { data } = CpuUse.safeParse(parseJson(value))
-  return data !== undefined && data.hour < hourOf(Date.now() - COUNTS_KEPT_MS)
-}
+const isOld = ({ hour }: { hour: string }): boolean => hour < hourOf(Date.now() - COUNTS_KEPT_MS)
 
 /** Keys of both topics start with the run's id. */
 const runIn = (key: string): string => key.slice(0, key.indexOf('/'))
@@ -71,7 +68,7 @@ async function keysOf({ cluster }: SweepDeps, topic: string, isClosed: () => boo
     from: 0n,
     onRecords(records) {
       for (const { key, value } of records) {
-        if (value !== null && (isCpuUseKey(key) ? isOldCount(value) : key.includes('/'))) keys.add(key)
+        if (value !== null && (isCpuUseKey(key) ? cpuUseIn({ key, value }).some(isOld) : key.includes('/'))) keys.add(key)
         else keys.delete(key)
       }
       if (isClosed()) failed.reject(new Error('the control plane ends'))

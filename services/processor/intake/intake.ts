@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { findConnector } from '../../../shared/connectors/catalogue.ts'
 import { ConfigRefused } from '../../../shared/connectors/connector.ts'
 import { refusalIn } from '../../../shared/connectors/refusal.ts'
+import { createBlockBuilder } from '../../../shared/connectors/record-block.ts'
 import type { OpenSource } from '../../../shared/connectors/source.ts'
 import type { Assignment } from '../../../shared/kafka/membership.ts'
 import { runIdOf, type SourceDefinition } from '../../../shared/model/definition.ts'
@@ -28,7 +29,7 @@ import { CLOSE_MS, openSplitReader, type SplitRead } from './split-reader.ts'
 const PATIENCE = { minMs: 200, maxMs: 15_000, failuresMax: Number.POSITIVE_INFINITY }
 const IDLE_LOOK_MS = 1000
 
-const NO_RECORDS = { bytes: Buffer.alloc(0), spans: new Int32Array(0), count: 0 }
+const NO_RECORDS = createBlockBuilder(0).take()
 
 export type IntakeOptions = Omit<TaskOptions, 'chain' | 'earlier' | 'lanes' | 'fetch' | 'roundBytesMax' | 'budget' | 'ledgerTopic'> & {
   source: Extract<SourceDefinition, { kind: 'connector' }>

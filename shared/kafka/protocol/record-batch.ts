@@ -4,6 +4,7 @@
  */
 import { crc32c } from '@node-rs/crc32'
 import type { Compression } from '../../model/definition.ts'
+import { atOnce } from '../../model/turns.ts'
 import { CODECS, deflate } from './compression.ts'
 import { readVarint, readVarlong, varintSize, varlongSize, writeVarint, writeVarlong, type Cursor } from './varint.ts'
 
@@ -137,10 +138,7 @@ export function decodeRecord(section: Buffer, cursor: Cursor): KafkaRecord {
 }
 
 /** The first `count` records of an uncompressed section. Throws RangeError on malformed bytes. */
-export function decodeRecords(section: Buffer, count: number): KafkaRecord[] {
-  const cursor: Cursor = { at: 0 }
-  return Array.from({ length: count }, () => decodeRecord(section, cursor))
-}
+export const decodeRecords = (section: Buffer, count: number): KafkaRecord[] => atOnce(decodeSteps(section, count))
 
 /** Records between two places where `decodeSteps` may pause. */
 const STEP_RECORDS = 64
