@@ -74,7 +74,7 @@ describe.skipIf(!hasBrowser)('a stream’s records and schema', () => {
       expect(await page.getByRole('button', { name: 'Change', exact: true }).isEnabled()).toBe(false)
       await page.getByRole('button', { name: 'What would break' }).click()
       await page.getByText('The change is allowed.').waitFor()
-      expect(await page.locator('li', { hasText: reader }).first().innerText()).toContain('its config names amount (step 0)')
+      expect(await page.locator('li', { hasText: reader }).first().innerText()).toContain('its config names amount (step 1)')
       await page.getByRole('button', { name: 'Change', exact: true }).click()
       await page.getByText('1 earlier schema').waitFor()
     })
