@@ -3,7 +3,6 @@ import { ping } from './store/locks.ts'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
-import type { Admin } from 'kafkajs'
 import { collectDefaultMetrics, Registry as MetricsRegistry } from 'prom-client'
 import {
   childEnvironment,
@@ -17,6 +16,7 @@ import { addressRulesOf } from '../../shared/connectors/address-guard.ts'
 import { createKafka, ensureServiceTopics } from '../../shared/kafka/admin/admin.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
 import { openKafkaSecurity } from '../../shared/kafka/admin/security.ts'
+import { openSharedAdmin } from '../../shared/kafka/admin/shared-admin.ts'
 import { serviceNames } from '../../shared/model/definition.ts'
 import { openRegistry } from './registry/registry.ts'
 import { createSecretBox } from '../../shared/secrets/envelope.ts'
@@ -72,23 +72,8 @@ await installBuiltIns(db, config.DPS_CACHE)
 
 const security = openKafkaSecurity(kafkaSecurityOf(config), config.KAFKA_BROKERS)
 const kafka = createKafka(config.KAFKA_BROKERS, 'control-plane', security.kafkajs)
-let admin: Promise<Admin> | undefined
-/** One admin client, connected on first use and replaced after an error. */
-async function withAdmin<T>(work: (client: Admin) => Promise<T>): Promise<T> {
-  admin ??= (async () => {
-    const client = kafka.admin()
-    await client.connect()
-    return client
-  })()
-  try {
-    return await work(await admin)
-  } catch (error) {
-    const broken = admin
-    admin = undefined
-    void broken?.then((client) => client.disconnect()).catch(() => {})
-    throw error
-  }
-}
+const admin = openSharedAdmin(kafka)
+const withAdmin = admin.during
 const cluster = openCluster({ brokers: config.KAFKA_BROKERS, clientId: 'control-plane', connection: security.connection })
 await withRetries(log, 'waiting for Kafka', () => withAdmin((client) => ensureServiceTopics(client, names, config.REPLICATION_FACTOR)))
 
@@ -232,7 +217,7 @@ async function drain(): Promise<void> {
     historyTail.close(),
     workshop.close(),
   ])
-  await Promise.allSettled([probes.close(), admin?.then((client) => client.disconnect()), cluster.close(), db.destroy()])
+  await Promise.allSettled([probes.close(), admin.close(), cluster.close(), db.destroy()])
   redis.disconnect()
   process.exit(0)
 }

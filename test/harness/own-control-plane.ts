@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { eventually, service } from './client.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
@@ -12,7 +13,11 @@ export async function startControlPlane(port: number, settings: Record<string, s
   const apiUrl = `http://127.0.0.1:${port}`
   const child = spawn(process.execPath, ['--no-warnings', join(ROOT, 'services', 'control-plane', 'main.ts')], {
     env: { ...process.env, ...service().env, ...settings, PORT: String(port), METRICS_PORT: '0' },
-    stdio: ['ignore', 'ignore', 'inherit'],
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  // Otherwise only the client would see that an internal error occurred.
+  createInterface(child.stdout).on('line', (line) => {
+    if (line.includes('"level":50')) process.stderr.write(`${line}\n`)
   })
   const ended = once(child, 'exit')
   const answers = async () => (await fetch(`${apiUrl}/v1/sign-in-methods`)).ok
