@@ -47,7 +47,7 @@ describe('expressions', () => {
       { id: 4, total: 3.75, large: false, label: 'even', year: 2025 },
     ])
     const { dead_letters } = await lettersOf(client, id)
-    expect(dead_letters.map(({ error }) => error.message)).toEqual(['set.year: no such overload: _+_(null_type, string)'])
+    expect(dead_letters.map(({ error }) => error.message)).toEqual(['set.year: 1:21: no such overload: _+_(null_type, string)'])
     await warehouse.end()
   })
 

@@ -101,7 +101,7 @@ describe('the tail of a pipeline', () => {
       undecided.events.some(({ data }) => data.undecided !== undefined),
     )
     const [frame] = undecided.events.filter(({ event }) => event === 'frame')
-    expect(frame!.data).toMatchObject({ records: [], undecided: { partition: 0, reason: 'no such key: m' } })
+    expect(frame!.data).toMatchObject({ records: [], undecided: { partition: 0, reason: 'filter: 1:6: no such key: m' } })
     undecided.close()
     const wrong = await client.call('GET', `/v1/pipelines/${id}/tail?filter=${encodeURIComponent('value.n >=')}`)
     expect(wrong).toMatchObject({

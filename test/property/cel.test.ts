@@ -57,7 +57,7 @@ describe('a filter', () => {
       '-9223372036854775809',
     ]
     const { values, failures } = await chain.run(numbers.map((u) => `{"u":${u}}`))
-    expect(failures.map(({ message }) => message)).toEqual(['set.next: integer overflow'])
+    expect(failures.map(({ message }) => message)).toEqual(['set.next: 1:9: integer overflow'])
     expect(values.map((value) => (JSON.parse(value!) as { isInt: boolean }).isInt)).toEqual([false, false, false, true, false])
     // What is only moved keeps its digits.
     expect(values[0]).toContain('"u":9223372036854775808,')
@@ -67,12 +67,12 @@ describe('a filter', () => {
     const { values, failures } = await (await open({ filter: 'value.a > 1' })).run(['{"a":2}', '{"b":2}', '{"a":"x"}', '[1]', '{"a":3}'])
     expect(values).toEqual(['{"a":2}', '{"a":3}'])
     expect(failures.map(({ delta, message }) => [delta, message])).toEqual([
-      [1, 'no such key: a'],
-      [2, 'no such overload: _>_(string, int)'],
-      [3, 'no such key: a'],
+      [1, 'filter: 1:6: no such key: a'],
+      [2, 'filter: 1:9: no such overload: _>_(string, int)'],
+      [3, 'filter: 1:6: no such key: a'],
     ])
     expect((await (await open({ filter: 'value.a' })).run(['{"a":2}'])).failures[0]!.message).toBe(
-      'the condition must be true or false, and is a int',
+      'filter must give true or false, not int',
     )
   })
 
@@ -142,7 +142,7 @@ describe('set', () => {
     const chain = await open({ set: { total: 'value.price * value.n', price: 'value.total', 'a "new" one': 'size(value.name)' } })
     const { values, failures } = await chain.run(['{ "price": 2.50, "n": 2, "total": 1.00 , "name": "Ärger" }', '{"n":1}'])
     expect(values).toEqual(['{ "price": 1.00, "n": 2, "total": 5 , "name": "Ärger" ,"a \\"new\\" one":5}'])
-    expect(failures.map(({ message }) => message)).toEqual(['set.total: no such key: price'])
+    expect(failures.map(({ message }) => message)).toEqual(['set.total: 1:6: no such key: price'])
     expect((await (await open({ set: { a: '1', b: '"x"' } })).run(['{}', ' { } ', '[]'])).values).toEqual([
       '{"a":1,"b":"x"}',
       ' { "a":1,"b":"x"} ',
@@ -162,9 +162,9 @@ describe('set', () => {
 
   it('computes 64-bit integers exactly, and refuses to overflow', async () => {
     expect(await valueOf('value.a + 1', '{"a":9007199254740993}')).toBe('{"v":9007199254740994}')
-    expect(await valueOf('value.a + 1', '{"a":9223372036854775807}')).toBe('emit: integer overflow')
+    expect(await valueOf('value.a + 1', '{"a":9223372036854775807}')).toBe('emit[0]: 1:15: integer overflow')
     expect(await valueOf('value.a * 1.5', '{"a":3}')).toBe('{"v":4.5}')
-    expect(await valueOf('1.0 / 0.0', '{}')).toBe('emit: Infinity is no JSON number')
+    expect(await valueOf('1.0 / 0.0', '{}')).toBe('emit[0]: Infinity is no JSON number')
   })
 
   it('writes every type as JSON', async () => {

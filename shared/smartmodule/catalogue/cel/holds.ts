@@ -1,16 +1,18 @@
 /** An expression as a condition. */
 import { Record } from 'dps'
 import { look, result } from './evaluate'
+import { Expression, failBy } from './expression'
 import { Fn } from './functions'
 import { Node, Op } from './node'
-import { K, stringOf, typeNameOf } from './value'
+import { K, typeNameOf } from './value'
 
 /** Whether the condition holds for the record, which `look` has then seen; a record fails for which it is neither true nor false. */
-export function holds(record: Record, condition: Node): bool {
+export function holds(record: Record, condition: Expression): bool {
   look(record)
-  const value = result(condition)
+  const value = result(condition.node)
   if (value.kind == K.Bool) return value.n != 0
-  record.fail(value.kind == K.Error ? stringOf(value) : 'the condition must be true or false, and is a ' + typeNameOf(value))
+  if (value.kind == K.Error) failBy(record, condition, value)
+  else record.fail(condition.shown + ' must give true or false, not ' + typeNameOf(value))
   return false
 }
 

@@ -3,37 +3,36 @@ import { Config, Items, Kind, Members, Record, Segment, Writer, emit, findMember
 import { passOn } from 'dps/abi'
 import { NO_MEMBER, addEdit, clearEdits, roomForEdits, values, writeEdits } from 'dps/edits'
 import { look, result } from './evaluate'
+import { Expression, failBy } from './expression'
 import { itemsOf, putJson } from './json'
 import { holds, notACondition } from './holds'
-import { Node } from './node'
 import { allowRoots, compile, problem } from './parser'
 import { K, Value, isTooMuch, stringOf, tooMuch, typeNameOf } from './value'
 
 class Assignment {
   name: Segment
-  shown: string
-  node: Node
-  constructor(name: string, node: Node) {
+  by: Expression
+  constructor(name: string, by: Expression) {
     this.name = new Segment(name)
-    this.shown = 'set.' + name
-    this.node = node
+    this.by = by
   }
 }
 
-let condition: Node | null = null
+let condition: Expression | null = null
 let assignments: Assignment[] = []
 /** Each makes a record; one alone that is a list makes a record of each of its items. */
-let outputs: Node[] = []
+let outputs: Expression[] = []
 let isList: bool = false
 
-function compiled(config: Config, where: string, start: usize, end: usize): Node | null {
+function compiled(config: Config, where: string, start: usize, end: usize): Expression | null {
   if (kindAt(start) != Kind.String) {
-    config.refuse(where + ' must be an expression, as text')
+    config.refuse('config.' + where + ' must be an expression, as text')
     return null
   }
-  const node = compile(textOf(start, end), true)
-  if (problem.length > 0) config.refuse(where + ': ' + problem)
-  return node
+  const text = textOf(start, end)
+  const node = compile(text, true)
+  if (problem.length > 0) config.refuse('config.' + where + ': ' + problem)
+  return new Expression(node, text, where)
 }
 
 export function init(config: Config): void {
@@ -43,9 +42,9 @@ export function init(config: Config): void {
   allowRoots()
   const filter = config.get('filter')
   if (filter.kind != Kind.Missing) {
-    condition = compiled(config, 'config.filter', filter.start, filter.end)
+    condition = compiled(config, 'filter', filter.start, filter.end)
     if (condition !== null && problem.length == 0) {
-      const why = notACondition(condition!)
+      const why = notACondition(condition!.node)
       if (why.length > 0) config.refuse('config.filter' + why)
     }
   }
@@ -55,8 +54,8 @@ export function init(config: Config): void {
   const given = config.get('emit')
   isList = given.kind == Kind.String
   if (isList) {
-    const node = compiled(config, 'config.emit', given.start, given.end)
-    if (node !== null) outputs.push(node)
+    const output = compiled(config, 'emit', given.start, given.end)
+    if (output !== null) outputs.push(output)
   } else if (given.kind == Kind.Array) readOutputs(config, given.start, given.end)
   else if (given.kind != Kind.Missing) config.refuse('config.emit must be an expression, or an array of expressions')
   roomForEdits(assignments.length)
@@ -66,24 +65,28 @@ export function init(config: Config): void {
 function readAssignments(config: Config, start: usize, end: usize): void {
   const members = new Members(start, end)
   while (members.next()) {
-    const node = compiled(config, 'config.set.' + members.name, members.start, members.end)
-    if (node !== null) assignments.push(new Assignment(members.name, node))
+    const by = compiled(config, 'set.' + members.name, members.start, members.end)
+    if (by !== null) assignments.push(new Assignment(members.name, by))
   }
 }
 
 function readOutputs(config: Config, start: usize, end: usize): void {
   const items = new Items(start, end)
   while (items.next()) {
-    const node = compiled(config, 'config.emit[' + outputs.length.toString() + ']', items.start, items.end)
-    if (node !== null) outputs.push(node)
+    const output = compiled(config, 'emit[' + outputs.length.toString() + ']', items.start, items.end)
+    if (output !== null) outputs.push(output)
   }
 }
 
-/** Writes a value's JSON; false where it has none, and the record has failed then. */
-function write(record: Record, out: Writer, where: string, value: Value): bool {
-  const wrong = value.kind == K.Error ? value : putJson(out, value)
+/** Writes the JSON of what an expression gave; false where it has none, and the record has failed then. */
+function write(record: Record, out: Writer, by: Expression, value: Value): bool {
+  if (value.kind == K.Error) {
+    failBy(record, by, value)
+    return false
+  }
+  const wrong = putJson(out, value)
   if (wrong === null) return true
-  record.fail(where + ': ' + (wrong.kind == K.Error ? stringOf(wrong) : 'a ' + typeNameOf(wrong) + ' is no JSON'))
+  record.fail(by.shown + ': ' + (wrong.kind == K.Error ? stringOf(wrong) : 'a ' + typeNameOf(wrong) + ' is no JSON'))
   return false
 }
 
@@ -107,7 +110,7 @@ function assign(record: Record): bool {
       values.quoted(changetype<usize>(name.bytes), name.length)
       values.byte(58)
     }
-    if (!write(record, values, assignments[i].shown, result(assignments[i].node))) return false
+    if (!write(record, values, assignments[i].by, result(assignments[i].by.node))) return false
     if (member < 0) addEdit(close, close, from, values.length - from, NO_MEMBER)
     else addEdit(valueStart(member), valueEnd(member), from, values.length - from, NO_MEMBER)
   }
@@ -118,10 +121,10 @@ function assign(record: Record): bool {
 const written = new Writer()
 
 /** Emits the value as a record; a null makes none. */
-function put(record: Record, value: Value): bool {
+function put(record: Record, by: Expression, value: Value): bool {
   if (value.kind == K.Null || (value.kind == K.Optional && value.items === null)) return true
   written.clear()
-  if (!write(record, written, 'emit', value)) return false
+  if (!write(record, written, by, value)) return false
   emit(written.start, written.at)
   return true
 }
@@ -142,9 +145,9 @@ export function arrayMap(record: Record): void {
     return
   }
   for (let i = 0; i < outputs.length; i++) {
-    const value = result(outputs[i])
+    const value = result(outputs[i].node)
     if (!isList || value.kind != K.List) {
-      if (!put(record, value)) return
+      if (!put(record, outputs[i], value)) return
       continue
     }
     const items = itemsOf(value)
@@ -152,6 +155,6 @@ export function arrayMap(record: Record): void {
       record.fail('emit: ' + stringOf(tooMuch()))
       return
     }
-    for (let k = 0; k < items.length; k++) if (!put(record, items[k])) return
+    for (let k = 0; k < items.length; k++) if (!put(record, outputs[i], items[k])) return
   }
 }

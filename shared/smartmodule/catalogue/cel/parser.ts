@@ -57,11 +57,12 @@ export function compile(text: string, strict: bool): Node {
   return node
 }
 
-function placeOf(at: i32): string {
+/** Line and column of a place in an expression's text, both from 1. */
+export function placeIn(text: string, at: i32): string {
   let line = 1
   let start = 0
-  for (let i = 0; i < at && i < source.length; i++) {
-    if (source.charCodeAt(i) != 10) continue
+  for (let i = 0; i < at && i < text.length; i++) {
+    if (text.charCodeAt(i) != 10) continue
     line++
     start = i + 1
   }
@@ -69,7 +70,7 @@ function placeOf(at: i32): string {
 }
 
 export function refuseAt(at: i32, why: string): Node {
-  if (problem.length == 0) problem = placeOf(at) + ': ' + why
+  if (problem.length == 0) problem = placeIn(source, at) + ': ' + why
   return new Node(Op.Const, at)
 }
 

@@ -1,7 +1,7 @@
 /** dps/filter: keeps the records whose field satisfies the configured comparison, or for which an expression (CEL) is true. */
 import { compareNumbers, Config, Items, Kind, Path, Record, Slice, kindAt, numberOf, skipChecked, skipSpace, textOf, unescape } from 'dps'
+import { Expression } from '../cel/expression'
 import { holds, notACondition } from '../cel/holds'
-import { Node } from '../cel/node'
 import { allowRoots, compile, problem } from '../cel/parser'
 
 const enum Operator { Eq, Ne, Gt, Gte, Lt, Lte, In, Contains, StartsWith, EndsWith, Exists }
@@ -14,7 +14,7 @@ class Operand {
   bytes: ArrayBuffer = new ArrayBuffer(0)
 }
 
-let expression: Node | null = null
+let expression: Expression | null = null
 let path: Path = new Path('')
 let operator: Operator = Operator.Eq
 let operands: Operand[] = []
@@ -58,8 +58,9 @@ export function init(config: Config): void {
   if (given.kind != Kind.Missing) {
     const shown = config.text('expression')
     allowRoots()
-    expression = compile(shown, true)
-    const why = problem.length > 0 ? ': ' + problem : notACondition(expression!)
+    const node = compile(shown, true)
+    expression = new Expression(node, shown, 'expression')
+    const why = problem.length > 0 ? ': ' + problem : notACondition(node)
     if (why.length > 0) config.refuse('config.expression' + why)
     const others = config.get('field').kind != Kind.Missing || config.get('operator').kind != Kind.Missing || config.get('value').kind != Kind.Missing
     if (others) config.refuse('config.expression stands alone: leave field, operator and value out')
