@@ -53,7 +53,7 @@ describe('records of texts', () => {
     ])
     const { dead_letters } = await lettersOf(client, id)
     expect(dead_letters.map(({ error }) => error.message).toSorted()).toEqual([
-      'the field day is not a date: "30.02.2026"',
+      'the field day is not a date: "30.02.2026"; expected DD.MM.YYYY',
       'the field id is not an integer: "three"',
     ])
     await warehouse.end()

@@ -238,6 +238,26 @@ describe('a field', () => {
       expect(await cast({ type: 'integer', on_failure }, 'x')).toEqual([expected])
   })
 
+  it('that can’t be cast says what is expected', async () => {
+    for (const [options, value, message] of [
+      [{ type: 'date', format: 'DD.MM.YYYY' }, '2026-11-22', 'a date: "2026-11-22"; expected DD.MM.YYYY'],
+      ['date', '22.11.2026', 'a date: "22.11.2026"; expected YYYY-MM-DD'],
+      ['timestamp', 'noon', 'a timestamp: "noon"; expected ISO 8601, such as 2026-11-28T10:00:00Z'],
+      [{ type: 'boolean', true: ['ja'], false: ['Nein'] }, 'yes', 'a boolean: "yes"; expected ja, nein'],
+      [{ type: 'decimal', decimal_point: ',' }, '1.5', 'a decimal: "1.5"; expected "," as the decimal point'],
+      [
+        { type: 'number', decimal_point: ',', thousands: '.' },
+        '1.5',
+        'a number: "1.5"; expected "," as the decimal point, "." between groups of three digits',
+      ],
+      [{ type: 'integer', thousands: '’' }, '1,000', 'an integer: "1,000"; expected "’" between groups of three digits'],
+      ['decimal', '1,5', 'a decimal: "1,5"'],
+      // Cut between characters.
+      ['integer', 'ä'.repeat(50), `an integer: "${'ä'.repeat(29)}…`],
+    ] as const)
+      expect(await cast(options, value)).toEqual([`the field v is not ${message}`])
+  })
+
   it('may be nested, missing, escaped, repeated, or have a dot in its name; nothing else changes', async () => {
     const chain = await open({
       'a.b': 'integer',

@@ -1,42 +1,10 @@
 /** dps/cast: makes numbers, booleans, dates and times of texts, as files and forms have them, field by field. */
-import { Config, Items, Kind, Members, Path, Record, Segment, Slice, Writer, hasBackslash, keyEnd, keyEscaped, keyStart, kindAt, memberCount, textOf, unescape, valueEnd, valueStart } from 'dps'
+import { Config, Items, Kind, Members, Record, Segment, Slice, Writer, hasBackslash, keyEnd, keyEscaped, keyStart, kindAt, memberCount, textOf, unescape, valueEnd, valueStart } from 'dps'
 import { NO_MEMBER, addEdit, clearEdits, roomForEdits, values, writeEdits } from 'dps/edits'
 import { afterBlanks, beforeBlanks } from 'dps/text'
 import { formatProblem, putDate, putTimestamp, readFormatted, readIso, tokensOf } from 'dps/time'
-
-const enum Type { Integer, Decimal, Number, Boolean, Date, Timestamp, String }
-/** What to do with a field that is empty or can't be cast. */
-const enum Otherwise { Fail, Null, Absent, Keep }
-
-const TYPES: string[] = ['integer', 'decimal', 'number', 'boolean', 'date', 'timestamp', 'string']
-const OTHERWISE: string[] = ['fail', 'null', 'absent', 'keep']
-
-class Field {
-  name: string
-  path: Path
-  /** The whole name: a member's name may contain dots. */
-  literal: Segment
-  type: Type = Type.String
-  onEmpty: Otherwise = Otherwise.Null
-  onFailure: Otherwise = Otherwise.Fail
-  /** Of dates and times; empty for ISO 8601. */
-  format: string = ''
-  /** The format's tokens (`tokensOf`). */
-  tokens: i32[] = []
-  decimalPoint: u32 = 46
-  /** The UTF-8 bytes of the character that is left out between digits; empty for none. */
-  thousands: ArrayBuffer = new ArrayBuffer(0)
-  yes: ArrayBuffer[] = []
-  no: ArrayBuffer[] = []
-  constructor(name: string) {
-    this.name = name
-    const path = new Path(name)
-    // `locate` has looked for that already.
-    path.whole = null
-    this.path = path
-    this.literal = new Segment(name)
-  }
-}
+import { excerpt, expectedBy } from './expected'
+import { Field, OTHERWISE, Otherwise, TYPES, Type } from './field'
 
 let fields: Field[] = []
 
@@ -159,6 +127,7 @@ function readField(name: string, from: usize, to: usize): void {
     field.tokens = tokensOf(field.format)
     if (field.tokens.length == 0) problem = 'config.fields.' + name + '.format ' + formatProblem
   }
+  field.expected = expectedBy(field)
 }
 
 function encoded(list: string[]): ArrayBuffer[] {
@@ -358,8 +327,9 @@ function castField(field: Field, record: Record): bool {
     addEdit(start, end, from, 4, NO_MEMBER)
   } else if (otherwise == Otherwise.Absent) addEdit(start, end, from, 0, member as usize)
   else if (otherwise == Otherwise.Fail) {
-    const shown = String.UTF8.decodeUnsafe(start, min(end - start, 60))
-    record.fail('the field ' + field.name + ' is not ' + ARTICLES[field.type] + (outcome == Outcome.Empty ? ': it is empty' : ': ' + shown))
+    const what = 'the field ' + field.name + ' is not ' + ARTICLES[field.type] + ': '
+    if (outcome == Outcome.Empty) record.fail(what + 'it is empty')
+    else record.fail(what + excerpt(start, end) + (field.expected.length > 0 ? '; expected ' + field.expected : ''))
     return false
   }
   return true
