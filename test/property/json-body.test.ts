@@ -54,6 +54,18 @@ describe('values of a large body', () => {
   })
 
   it.each([
+    ['{"a": 1,\n "b" 2}', '', "the body is not valid JSON: expected ':' after property name at line 2, column 6"],
+    ['{"a": 1', '', "the body is not valid JSON: expected ',' or '}' after property value at line 1, column 8"],
+    // V8 quotes the text, and says no place.
+    ['nope', '', "the body is not valid JSON: unexpected token 'o'"],
+    ['', '', 'the body is not valid JSON: unexpected end of JSON input'],
+    ['{"a/b": [{"__proto__": 1}]}', '/a~1b/0', 'must not have a member named __proto__'],
+    ['{"\\u005f_proto__": 1}', '', 'must not have a member named __proto__'],
+  ])('of %j it is said what is wrong, and where', (json, path, message) => {
+    expect(() => parseJsonBody(json)).toThrow(expect.objectContaining({ status: 400, details: [{ path, message }] }))
+  })
+
+  it.each([
     ['empty arrays', `{"k":[${'[],'.repeat(5_000_000)}[]]}`],
     ['numbers', `[${'1,'.repeat(7_000_000)}1]`],
     ['members', `{${'"a":1,'.repeat(2_500_000)}"a":1}`],

@@ -1,7 +1,7 @@
 /** The only middleware that turns errors into responses, always in the contract's envelope. Nothing internal reaches the client. */
 import type { Context, Next } from 'koa'
 import { INVALID_REQUEST_STATUSES } from '../../../shared/errors/codes.ts'
-import { errorEnvelope, ServiceError, unavailable } from '../service-error.ts'
+import { errorEnvelope, invalidRequest, ServiceError, unavailable } from '../service-error.ts'
 import { RegistryAway } from '../registry/registry.ts'
 import { isDatabaseAway } from '../store/database.ts'
 import type { Logger } from '../../../shared/telemetry/log.ts'
@@ -35,10 +35,7 @@ function fromHttpError(error: unknown): ServiceError | undefined {
     return new ServiceError('invalid_request', 'the body does not decompress as its Content-Encoding says', { cause: error })
   }
   if (type === 'request.aborted' || status === 400)
-    return new ServiceError('invalid_request', 'the body is not valid JSON (or has a member named __proto__)', {
-      cause: error,
-      details: [{ path: '', message: 'the body is not valid JSON (or has a member named __proto__)' }],
-    })
+    return invalidRequest([{ path: '', message: 'the body can’t be read: it is not what its Content-Type and Content-Length say' }], error)
   return undefined
 }
 

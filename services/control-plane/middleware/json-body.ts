@@ -3,7 +3,9 @@
  * is parsed, which alone would hold the main thread for seconds.
  */
 import { invalidRequest } from '../service-error.ts'
+import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
+import { pointer } from './validate.ts'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -65,20 +67,33 @@ export function assertBounded(json: string): void {
 /** A name that may be `__proto__`, in any way to write it. */
 const PERHAPS_PROTO = /__proto__|\\u00[567]/
 
-/** The document of bounded text, parsed. Throws 400, as for any body that is not JSON. */
+/** Lines are counted up to here, as a body may have millions. */
+const LINES_MAX = 100_000
+
+/** What V8 says of text that is not JSON, with line and column in place of its position, and without the text that it quotes. */
+function syntaxFaultOf(message: string, json: string): string {
+  const what = message.replace(/ in JSON(?= at position)/, '').replace(/( at position |, ").*$/s, '')
+  const position = Number(/ at position (\d+)/.exec(message)?.[1] ?? -1)
+  const before = json.slice(0, position).split('\n', LINES_MAX)
+  const place = before.length < LINES_MAX ? `line ${before.length}, column ${before.at(-1)!.length + 1}` : `character ${position + 1}`
+  return what.charAt(0).toLowerCase() + what.slice(1) + (position < 0 ? '' : ` at ${place}`)
+}
+
+/** The document of bounded text, parsed. Throws 400 for what is not JSON, and for a member named `__proto__`. */
 export function parseJsonBody(json: string): unknown {
+  let body: unknown
   try {
-    const body: unknown = JSON.parse(json)
-    if (PERHAPS_PROTO.test(json)) assertNoProto(body)
-    return body
+    body = JSON.parse(json)
   } catch (error) {
-    throw Object.assign(error as Error, { status: 400 })
+    throw invalidRequest([{ path: '', message: `the body is not valid JSON: ${syntaxFaultOf(reasonOf(error), json)}` }], error)
   }
+  if (PERHAPS_PROTO.test(json)) assertNoProto(body, [])
+  return body
 }
 
 /** A reviver would take three times as long as this. */
-function assertNoProto(value: unknown): void {
+function assertNoProto(value: unknown, path: readonly string[]): void {
   if (typeof value !== 'object' || value === null) return
-  if (Object.hasOwn(value, '__proto__')) throw new SyntaxError('a member is named __proto__')
-  for (const each of Object.values(value)) assertNoProto(each)
+  if (Object.hasOwn(value, '__proto__')) throw invalidRequest([{ path: pointer(path), message: 'must not have a member named __proto__' }])
+  for (const [name, each] of Object.entries(value)) assertNoProto(each, [...path, name])
 }
