@@ -7,9 +7,10 @@ import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ConnectorContext } from '../connector.ts'
 import { createBlockBuilder } from '../record-block.ts'
-import { seenValue, type SeenView } from '../seen-entries.ts'
+import { seenValue } from '../seen-entries.ts'
 import type { OpenSource, SourceRead } from '../source.ts'
 import type { BucketSourceConfig } from './connector.ts'
+import { createFirstInOrder } from './first-in-order.ts'
 import { withKeys } from './keyed-records.ts'
 import type { ObjectInfo } from './object-store.ts'
 import { matchesGlob } from './objects.ts'
@@ -22,10 +23,19 @@ const BLOCK_OBJECTS = 1000
 /** The builder's initial size: many objects are tiny. */
 const BLOCK_BYTES_FIRST = 64 << 10
 
+/**
+ * Objects that one listing finds at most, about 300 bytes of heap each. A bucket with more that were not read yet is listed again once
+ * these are read.
+ */
+const FOUND_MAX = 200_000
+
 const splitOf = (key: string, count: number): number => createHash('sha256').update(key).digest().readUInt32BE(0) % count
 
-/** Opens the source: each split has its share of the objects. */
-export async function openBucketSource(config: BucketSourceConfig, context: ConnectorContext): Promise<OpenSource> {
+const byName = (a: ObjectInfo, b: ObjectInfo) => (a.key < b.key ? -1 : 1)
+const byTime = (a: ObjectInfo, b: ObjectInfo) => a.modifiedAt - b.modifiedAt || byName(a, b)
+
+/** Opens the source: each split has its share of the objects. `foundMax`: objects of one listing that are kept. */
+export async function openBucketSource(config: BucketSourceConfig, context: ConnectorContext, foundMax = FOUND_MAX): Promise<OpenSource> {
   const store = await openObjectStore(config, context)
   const { pattern, prefix } = config
   const readAll = createObjectReader(store, config, context)
@@ -37,24 +47,29 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
     (isOrdered ? split.index === 0 : splitOf(key, split.count) === split.index) &&
     (pattern === undefined || matchesGlob(pattern, key.slice(prefix.length)))
 
-  /** The split's objects that were not read yet, in reading order; and the newest modification time of all its objects. */
+  /**
+   * The split's objects that are to be read, in reading order, the one that was begun before all others; whether these are all; and the
+   * newest modification time of all its objects.
+   */
   async function findNew(
     split: { index: number; count: number },
-    seen: SeenView,
-    readBefore: number,
+    isNew: (object: ObjectInfo) => boolean,
+    at: Position | undefined,
     signal: AbortSignal,
-  ): Promise<{ found: ObjectInfo[]; newest: number }> {
-    const found: ObjectInfo[] = []
+  ): Promise<{ half: ObjectInfo | undefined; others: ObjectInfo[]; isAll: boolean; newest: number }> {
+    const first = createFirstInOrder(foundMax, config.order === 'name' ? byName : byTime)
+    let half: ObjectInfo | undefined
     let newest = 0
     for await (const page of store.list(config.prefix, signal))
       for (const object of page) {
         if (!isOwn(object, split)) continue
         newest = Math.max(newest, object.modifiedAt)
-        if (!isRead(seen, object, readBefore)) found.push(object)
+        if (!isNew(object)) continue
+        if (object.key === at?.o && object.etag === at.e) half = object
+        else first.add(object)
       }
-    const byName = (a: ObjectInfo, b: ObjectInfo) => (a.key < b.key ? -1 : 1)
-    found.sort(config.order === 'name' ? byName : (a, b) => a.modifiedAt - b.modifiedAt || byName(a, b))
-    return { found, newest }
+    const { items, isAll } = first.take()
+    return { half, others: items, isAll, newest }
   }
 
   return {
@@ -74,14 +89,13 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
       }
       while (!signal.aborted) {
         const from = performance.now()
-        const { found, newest } = await findNew(split, seen, readBefore, signal).catch((error: unknown) => {
-          if (signal.aborted) return { found: [], newest: 0 }
+        const isNew = (object: ObjectInfo) => done.get(object.key)?.etag !== object.etag && !isRead(seen, object, readBefore)
+        const { half, others, isAll, newest } = await findNew(split, isNew, at, signal).catch((error: unknown) => {
+          if (signal.aborted) return { half: undefined, others: [], isAll: true, newest: 0 }
           throw error
         })
-        const unread = found.filter(({ key, etag }) => done.get(key)?.etag !== etag)
-        const half = at && unread.find(({ key, etag }) => key === at!.o && etag === at!.e)
-        const objects = half ? [half, ...unread.filter((each) => each !== half)] : unread
-        let isWhole = true
+        const objects = half ? [half, ...others] : others
+        let isWhole = isAll
         let withheld: Error | undefined
         const doneBefore = done.size
         for (const object of objects) {
@@ -105,9 +119,10 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
         }
         if (finished.length > 0 || builder.count > 0) yield take(nowhere())
         at = undefined
+        const hasRead = done.size > doneBefore
         if (withheld) {
           // None could be read. Otherwise the next pass knows that it is the object's own fault.
-          if (done.size === doneBefore) throw withheld
+          if (!hasRead) throw withheld
           continue
         }
         const before = forgets && isWhole ? forgettable(seen, newest) : undefined
@@ -116,7 +131,8 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
           yield { ...take(nowhere()), forgetBefore: before }
         }
         for (const object of done.values()) if (isRead(seen, object, readBefore)) done.delete(object.key)
-        if (!config.follow) return
+        if (!isAll && hasRead) continue
+        if (isAll && !config.follow) return
         // Listing a large bucket is expensive: the longer a pass took, the longer the pause.
         await sleep(Math.max(config.poll_interval_ms, (performance.now() - from) / 10), undefined, { signal }).catch(() => {})
       }
