@@ -28,7 +28,7 @@ export async function installBuiltIns(db: Database, cacheFolder: string): Promis
     for (const { name, version, description, parameters, binary } of builtIns) {
       const row =
         (await lockSmartModule(trx, null, name)) ??
-        (await insertSmartModule(trx, { id: newId('smartModule'), account_id: null, name, description, status: 'deployed' }))
+        (await insertSmartModule(trx, { id: newId('smartModule'), account_id: null, name, description }))
       if (row.description !== description) await updateDescription(trx, row.id, description)
       const versions = await listVersions(trx, row.id)
       const sha256 = sha256Of(binary)

@@ -110,7 +110,7 @@ const Share = z.number().min(0).max(1)
 export const CanaryRequest = z
   .strictObject({
     step: z.number().int().min(1).max(LIMITS.chain_steps_max).describe('Counts from 1'),
-    version: Reference.describe('Of the step’s SmartModule'),
+    version: Reference.optional().describe('Of the step’s SmartModule; the newest one by default'),
     config: Config.optional().describe('The running one by default'),
     shadow: z.literal(true).optional().describe('It runs beside the step; what it makes is compared, and not delivered. The default'),
     share: z
@@ -172,8 +172,8 @@ export const PipelineItem = z
     updated_at: Timestamp,
   })
   .meta({ id: 'PipelineItem' })
-/** What has become of a canary: `rolled_back` once it failed or differed more than allowed. */
-export const CANARY_STATUSES = ['comparing', 'rolled_back'] as const
+/** What has become of a canary: `rolled_back` once it failed or differed more than allowed, `promoted` once it is the running version. */
+export const CANARY_STATUSES = ['comparing', 'rolled_back', 'promoted'] as const
 
 /** A pipeline with its source, processors, sink and settings. */
 export const Pipeline = PipelineItem.extend({
@@ -203,7 +203,9 @@ export const Pipeline = PipelineItem.extend({
     })
     .meta({ id: 'PipelineCanary' })
     .nullable()
-    .describe('The version that is tried beside the running one; what it has found is at `GET /pipelines/{id}/canary`'),
+    .describe(
+      'The version that is tried beside the running one, until it is promoted; what it has found is at `GET /pipelines/{id}/canary`',
+    ),
 }).meta({ id: 'Pipeline' })
 
 const Check = Flag.default('true').describe('Connect to the source and the sink first')
@@ -327,7 +329,7 @@ export const getPipelineStatusContract = contract({
       status: Status,
       status_reason: z.string().nullable(),
       desired: z.string(),
-      has_canary: z.boolean().describe('There is one at `GET /pipelines/{id}/canary`'),
+      has_canary: z.boolean().describe('There is one at `GET /pipelines/{id}/canary`, which is not promoted'),
       revision: z.number().int(),
       lag: z.number().int(),
       records_per_second: z.number(),

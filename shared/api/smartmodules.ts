@@ -256,6 +256,10 @@ export const listSmartModulesContract = contract({
   responses: { 200: listOf('modules', SmartModuleItem) },
 })
 
+const SmartModuleStatus = z
+  .enum(['deployed', 'quarantined'])
+  .describe('`quarantined`: its calls trapped or did not return too often in a pipeline, and no new step may name it')
+
 const SourceShown = z.object({ language: z.literal('typescript'), code: z.string() }).meta({ id: 'SmartModuleSourceShown' })
 
 /** `GET /smartmodules/:id`: returns 200 with one SmartModule and the details of its newest version. */
@@ -270,7 +274,7 @@ export const getSmartModuleContract = contract({
   request: { params: IdParams },
   responses: {
     200: SmartModuleItem.extend({
-      status: z.string(),
+      status: SmartModuleStatus.describe('Of the newest version'),
       kind: SmartModuleKind,
       sha256: z.string(),
       bytes: z.number().int(),
@@ -285,6 +289,7 @@ export const getSmartModuleContract = contract({
 export const SmartModuleVersion = z
   .object({
     version: z.string(),
+    status: SmartModuleStatus,
     kind: SmartModuleKind,
     sha256: z.string(),
     bytes: z.number().int(),

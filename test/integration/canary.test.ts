@@ -112,7 +112,16 @@ describe('a canary in shadow', () => {
     )
     expect([promoted.body.canary, await shownOf()]).toEqual([null, null])
     expect([promoted.status, promoted.body.processors[0]!.version, promoted.body.revision]).toEqual([200, '1.0.1', 2])
-    expect((await client.call('GET', `/v1/pipelines/${id}/canary`)).status).toBe(404)
+    // What it found stays to be read; whatever else was changed since.
+    expect(await canaryOf(id)).toMatchObject({
+      status: 'promoted',
+      version: '1.0.1',
+      running_version: '1.0.0',
+      compared: 32,
+      differing: 25,
+    })
+    expect((await client.call<{ has_canary: boolean }>('GET', `/v1/pipelines/${id}/status`)).body.has_canary).toBe(false)
+    expect((await client.call('POST', `/v1/pipelines/${id}/canary/promote`)).status).toBe(409)
     await eventually('a record is handled by the promoted version', async () => {
       await write(client, from.id, [{ n: 200 }])
       return (await readAll(client, to.id)).some(({ sum }) => sum === '202.0')
@@ -180,6 +189,7 @@ describe('a canary in shadow', () => {
     expect(await paths({ step: 2, version: '1.0.1' })).toEqual(['/canary/step'])
     expect(await paths({ step: 1, version: '9.9.9' })).toEqual(['/canary/version'])
     expect(await paths({ step: 0, version: '1.0.1' })).toEqual(['/canary/step'])
+    expect(await paths({ step: 1, version: '1.0.0' })).toEqual(['/canary/version'])
     expect((await client.call('PATCH', `/v1/pipelines/${id}`, { canary: null, tasks: 1 })).status).toBe(400)
     expect((await patch(id, { step: 1, version: '1.0.1' })).status).toBe(200)
     const stranger = (await openAccount('developer')).client
@@ -228,6 +238,7 @@ describe('a canary with a share', () => {
     await waitForTotal(client, to.id, 150)
     const after = await outOf(to.id)
     for (const { n } of numbers(2000, 20)) expect(after.get(n)).toBe(`${n + 2}.0`)
+    expect(await canaryOf(id)).toMatchObject({ status: 'promoted', share: 0.4, handled: its, handled_failed: 0 })
   })
 
   it('that fails a record loses its keys before a record is lost to it', async () => {
@@ -241,12 +252,15 @@ describe('a canary with a share', () => {
     const explained = async (offset: number) =>
       (await client.call<Explained>('GET', `/v1/pipelines/${id}/explain?partition=0&offset=${offset}`)).body
     await eventually('the record is committed', async () => (await explained(30)).handled)
+    await eventually('the task reports that it handled it', async () => (await canaryOf(id)).handled === 1)
     await write(client, from.id, numbers(1000, 199))
     await eventually('it is rolled back', async () => (await canaryOf(id)).status === 'rolled_back', 30_000)
     expect((await canaryOf(id)).status_reason).toMatch(
       /^failed 1 of the \d+ records that it handled in a task; 0 of them are allowed$|^failed \d+ of \d+ records /,
     )
     await waitForRevision(client, id, 3)
+    // What it handled stays to be read, though the tasks of the next revision count from zero.
+    expect((await canaryOf(id)).handled).toBeGreaterThanOrEqual(1)
     await waitForTotal(client, to.id, 230)
     const out = await outOf(to.id)
     for (const { n } of numbers(1000, 199)) expect(out.get(n)).toBe(`${n + 1}.0`)
@@ -270,7 +284,8 @@ describe('a canary with a share', () => {
     await write(client, from.id, numbers(1000, 50))
     await eventually('it is rolled back', async () => (await canaryOf(id)).status === 'rolled_back', 30_000)
     await waitForTotal(client, to.id, 80)
-    expect((await patch(id, { step: 1, version: '1.0.2', share: 0.4 })).status).toBe(200)
+    // Without a version it is the newest one.
+    expect((await patch(id, { step: 1, share: 0.4 })).body.canary).toMatchObject({ version: '1.0.2' })
     await waitForRevision(client, id, 4)
     // What the tasks say is looked at within this time.
     await sleep(6000)

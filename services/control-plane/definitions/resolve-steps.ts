@@ -29,13 +29,6 @@ export async function resolveSteps(
   const steps: ResolvedStep[] = []
   for (const [index, { module_id: named, version: asked, config, on_error, timeout_ms, changes_keys }] of entries.entries()) {
     const { current, version = asked } = await findByIdOrName(trx, accountId, named)
-    if (current?.status === 'quarantined' && (version === undefined || version === current.version)) {
-      details.push({
-        path: `/processors/${index}/module_id`,
-        message: `names ${current.name}, which is quarantined; deploy a fixed version`,
-      })
-      continue
-    }
     if (!current) {
       details.push({ path: `/processors/${index}/module_id`, message: 'is not the id or name of a SmartModule' })
       continue
@@ -44,6 +37,11 @@ export async function resolveSteps(
     const pinned = version === undefined || version === current.version ? current : await findPlainVersion(trx, current.id, version)
     if (!pinned) {
       details.push({ path: `/processors/${index}/version`, message: `is not a version of ${current.name}` })
+      continue
+    }
+    if (pinned.is_quarantined) {
+      const message = `names ${current.name} ${pinned.version}, which is quarantined; name another version, or deploy a fixed one`
+      details.push({ path: `/processors/${index}/${asked === undefined ? 'module_id' : 'version'}`, message })
       continue
     }
     steps.push({

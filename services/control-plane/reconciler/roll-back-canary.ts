@@ -4,7 +4,7 @@ import type { ObservedTask } from '../../../shared/model/observed.ts'
 import { CANARY_MEASURES } from '../../../shared/model/telemetry.ts'
 import { publishCanary } from '../definitions/canary-of.ts'
 import type { Deps } from '../deps.ts'
-import { rollBackCanary, type CanaryRow } from '../store/canaries.ts'
+import { endCanary, type CanaryRow } from '../store/canaries.ts'
 import { listObserved } from '../store/observed.ts'
 import { lockPipeline, type PipelineRow } from '../store/pipelines.ts'
 
@@ -65,7 +65,9 @@ export async function rollBack(
   await inTransaction(db, async (trx) => {
     // Locked first, as in a change of the pipeline.
     const pipeline = await lockPipeline(trx, row.pipeline_id)
-    if (!(await rollBackCanary(trx, row, reason)) || !pipeline || row.share === null) return
+    const { records, failed } = pipeline ? handledBy(row, pipeline, await listObserved(trx, pipeline.id)) : { records: 0, failed: 0 }
+    const end = { status: 'rolled_back', status_reason: reason, handled: records, handled_failed: failed } as const
+    if (!(await endCanary(trx, row, end)) || !pipeline || row.share === null) return
     if (pipeline.status !== 'deleting') await publishCanary(trx, pipeline, undefined, hasFailed)
   })
   notifyPublisher()

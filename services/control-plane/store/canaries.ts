@@ -10,6 +10,8 @@ export type CanaryRow = {
   account_id: string
   step: number
   definition: PipelineDefinition['steps'][number]
+  /** The step's own version. */
+  running_version: string
   max_failing: number
   max_differing: number
   /** Of the keys whose records it handles; null in shadow. */
@@ -21,12 +23,18 @@ export type CanaryRow = {
   differing: string
   failed: string
   skipped: string
+  /** Of a share, as the tasks reported them until its end; null before. */
+  handled: string | null
+  handled_failed: string | null
   examples: Difference[]
   created_at: Date
   updated_at: Date
 }
 
-type NewCanary = Pick<CanaryRow, 'pipeline_id' | 'account_id' | 'step' | 'definition' | 'max_failing' | 'max_differing' | 'share'>
+type NewCanary = Pick<
+  CanaryRow,
+  'pipeline_id' | 'account_id' | 'step' | 'definition' | 'running_version' | 'max_failing' | 'max_differing' | 'share'
+>
 
 /** Takes the place of an earlier canary of the pipeline, and starts from nothing. */
 export async function setCanary(db: Queryable, canary: NewCanary): Promise<void> {
@@ -48,9 +56,12 @@ export async function findCanary(db: Queryable, pipelineId: string): Promise<Can
 /** What of it a pipeline shows. */
 export type ShownCanary = Pick<CanaryRow, 'step' | 'share' | 'status'> & { version: string }
 
-/** The pipeline's canary without its config and examples, which may be large. */
+/** The pipeline's canary, unless it was promoted, without its config and examples, which may be large. */
 export async function findShownCanary(db: Queryable, pipelineId: string): Promise<ShownCanary | undefined> {
-  return db('canaries').where({ pipeline_id: pipelineId }).first('step', 'share', 'status', db.raw("definition->>'version' AS version"))
+  return db('canaries')
+    .where({ pipeline_id: pipelineId })
+    .whereNot('status', 'promoted')
+    .first('step', 'share', 'status', db.raw("definition->>'version' AS version"))
 }
 
 /**
@@ -69,11 +80,14 @@ export async function listComparing(db: Queryable, limit: number): Promise<Canar
   return rows
 }
 
-/** Rolls the canary back, unless it has been replaced, removed or rolled back since `row` was read; true where it was. */
-export async function rollBackCanary(db: Queryable, row: CanaryRow, reason: string): Promise<boolean> {
+/** How a canary ended, and how many records of its share it had handled by then. */
+export type CanaryEnd = { status: 'rolled_back' | 'promoted'; status_reason: string | null; handled: number; handled_failed: number }
+
+/** Ends the canary, unless it has been replaced, removed or ended since `row` was read; true where it was. What it has found stays. */
+export async function endCanary(db: Queryable, row: CanaryRow, end: CanaryEnd): Promise<boolean> {
   const changed = await db('canaries')
     .where({ pipeline_id: row.pipeline_id, created_at: row.created_at, status: 'comparing' })
-    .update({ status: 'rolled_back', status_reason: reason, updated_at: db.raw('now()') })
+    .update({ ...end, updated_at: db.raw('now()') })
   return changed > 0
 }
 
@@ -87,6 +101,11 @@ export async function lookedAt(db: Queryable, pipelineId: string): Promise<void>
 /** It is no error if there is none. */
 export async function deleteCanary(db: Queryable, pipelineId: string): Promise<void> {
   await db('canaries').where({ pipeline_id: pipelineId }).delete()
+}
+
+/** Removes the canary where the steps that it was compared with run no more; one that was promoted stays, to be read. */
+export async function deleteUnpromotedCanary(db: Queryable, pipelineId: string): Promise<void> {
+  await db('canaries').where({ pipeline_id: pipelineId }).whereNot('status', 'promoted').delete()
 }
 
 type Found = Pick<CanaryRow, 'positions' | 'examples'> & Record<'compared' | 'differing' | 'failed' | 'skipped', bigint>

@@ -18,6 +18,7 @@ import * as members from './migrations/0014-members.ts'
 import * as canaryShare from './migrations/0015-canary-share.ts'
 import * as membersPerAccount from './migrations/0016-members-per-account.ts'
 import * as topicOfDeadLetters from './migrations/0017-topic-of-dead-letters.ts'
+import * as quarantinedVersions from './migrations/0018-quarantined-versions.ts'
 
 /** A pool of connections to Postgres. */
 export type Database = Knex
@@ -44,6 +45,7 @@ const MIGRATIONS = [
   { name: '0015-canary-share', migration: canaryShare },
   { name: '0016-members-per-account', migration: membersPerAccount },
   { name: '0017-topic-of-dead-letters', migration: topicOfDeadLetters },
+  { name: '0018-quarantined-versions', migration: quarantinedVersions },
 ]
 
 /**

@@ -9,7 +9,7 @@ import { enqueue } from './outbox.ts'
 import { findPage, type Page, type PageRequest } from './paging.ts'
 
 /** A row of `smartmodules`; built-in ones have no account. */
-export type SmartModuleRow = { id: string; account_id: string | null; name: string; description: string; status: string; created_at: Date }
+export type SmartModuleRow = { id: string; account_id: string | null; name: string; description: string; created_at: Date }
 /** What a version was deployed with besides its formats: the JSON Schema of a step's config, and where a plug-in may send requests. */
 export type VersionConfig = { parameters?: Record<string, unknown> | undefined; allowed_hosts?: string[] | undefined }
 /** A version without what may be large; `ordinal` counts a SmartModule's versions from 1. */
@@ -30,6 +30,8 @@ export type VersionRow = {
   source: SmartModuleSource | null
   /** What it passed before it was deployed. */
   tests: ModuleTest[] | null
+  /** Its calls trapped, or did not return, too often in a pipeline of the account. */
+  is_quarantined: boolean
   created_at: Date
 }
 /** A source as its author wrote it. */
@@ -45,7 +47,8 @@ function visibleSmartModules(db: Queryable, accountId: string) {
   return db.from(
     db('smartmodules as m')
       .joinRaw(
-        'JOIN LATERAL (SELECT version, ordinal, sha256, kind, extism_function, input_format, output_format, config, bytes FROM smartmodule_versions v WHERE v.smartmodule_id = m.id ORDER BY ordinal DESC LIMIT 1) v ON true',
+        `JOIN LATERAL (SELECT version, ordinal, sha256, kind, extism_function, input_format, output_format, config, bytes, is_quarantined
+           FROM smartmodule_versions v WHERE v.smartmodule_id = m.id ORDER BY ordinal DESC LIMIT 1) v ON true`,
       )
       // As their index has it.
       .whereRaw(`coalesce(m.account_id, '') IN (?, '')`, [accountId])
@@ -101,6 +104,7 @@ const PLAIN_COLUMNS = [
   'output_format',
   'config',
   'bytes',
+  'is_quarantined',
   'created_at',
 ] as const satisfies readonly (keyof PlainVersion)[]
 
@@ -146,7 +150,11 @@ export async function updateDescription(db: Queryable, id: string, description: 
 }
 
 /** Stores a version, and its binary unless that is stored already. Throws a unique violation for a taken version. */
-export async function insertVersion(db: Queryable, version: Omit<VersionRow, 'created_at' | 'bytes'>, binary: Uint8Array): Promise<void> {
+export async function insertVersion(
+  db: Queryable,
+  version: Omit<VersionRow, 'created_at' | 'bytes' | 'is_quarantined'>,
+  binary: Uint8Array,
+): Promise<void> {
   await db('smartmodule_binaries')
     .insert({ sha256: version.sha256, content: Buffer.from(binary) })
     .onConflict('sha256')
@@ -177,14 +185,14 @@ export async function findNewest(db: Queryable, smartModuleId: string): Promise<
 }
 
 /** What lists show of a version. */
-export type ListedVersion = Pick<VersionRow, 'version' | 'kind' | 'sha256' | 'bytes' | 'created_at'>
+export type ListedVersion = Pick<VersionRow, 'version' | 'kind' | 'sha256' | 'bytes' | 'is_quarantined' | 'created_at'>
 
 /** A page of the versions of a SmartModule. */
 export async function listVersionsPage(db: Queryable, smartModuleId: string, page: PageRequest): Promise<Page<ListedVersion>> {
   const named = db.raw(`'v_' || ordinal AS id, version AS name`)
   const query = db('smartmodule_versions').where({ smartmodule_id: smartModuleId })
   // Pages need an id and a name.
-  const shown = query.select('version', 'kind', 'sha256', 'bytes', 'created_at', named)
+  const shown = query.select('version', 'kind', 'sha256', 'bytes', 'is_quarantined', 'created_at', named)
   return findPage<ListedVersion & { id: string; name: string }>(db.select('*').from(shown.as('versions')), page)
 }
 
@@ -225,21 +233,14 @@ export async function noteBinaryUnpublished(db: Queryable, key: string): Promise
   if (kind === 'smartmodule') await db('smartmodule_binaries').where({ sha256 }).update({ is_published: false })
 }
 
-/** Quarantines the account's SmartModules whose newest version is one of these binaries; deploying a new version lifts it. */
+/** Quarantines the versions of the account's SmartModules that are one of these binaries. */
 export async function quarantineVersions(db: Queryable, accountId: string, sha256s: string[]): Promise<void> {
   if (sha256s.length === 0) return
-  await db('smartmodules')
-    .where({ account_id: accountId, status: 'deployed' })
-    .whereRaw(
-      `(SELECT sha256 FROM smartmodule_versions v WHERE v.smartmodule_id = smartmodules.id ORDER BY ordinal DESC LIMIT 1) = ANY(?::text[])`,
-      [sha256s],
-    )
-    .update({ status: 'quarantined' })
-}
-
-/** Sets a quarantined SmartModule to `deployed` again. */
-export async function liftQuarantine(db: Queryable, id: string): Promise<void> {
-  await db('smartmodules').where({ id, status: 'quarantined' }).update({ status: 'deployed' })
+  await db('smartmodule_versions')
+    .where({ is_quarantined: false })
+    .whereIn('smartmodule_id', db('smartmodules').select('id').where({ account_id: accountId }))
+    .whereIn('sha256', sha256s)
+    .update({ is_quarantined: true })
 }
 
 /** Deletes binaries that nothing uses any more, and puts tombstones for those that were published into the outbox. */

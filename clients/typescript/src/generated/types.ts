@@ -67,7 +67,7 @@ export type Balance = {
 
 export type CanaryRequest = {
   /** Counts from 1 */ step: number
-  /** Of the step’s SmartModule */ version: string
+  /** Of the step’s SmartModule; the newest one by default */ version?: string
   /** The running one by default */ config?: JsonObject
   /** It runs beside the step; what it makes is compared, and not delivered. The default */ shadow?: true
   /** Instead of shadow: it handles the records of this share of the keys in place of the step’s version, always of the same keys */ share?: number
@@ -306,13 +306,13 @@ export type GetCanaryResponse = {
   step: number
   module: string
   version: string
-  running_version: string
+  /** The one that it was compared with */ running_version: string
   config: JsonObject
   shadow: boolean
   /** Of the keys whose records it handles; null in shadow */ share: number | null
-  /** Records of its share, as the running tasks report; 0 in shadow */ handled: number
+  /** Records of its share, as the tasks reported until its end; 0 in shadow */ handled: number
   /** Of those, the ones that it failed */ handled_failed: number
-  status: 'comparing' | 'rolled_back'
+  status: 'comparing' | 'rolled_back' | 'promoted'
   status_reason: string | null
   /** Records that both versions handled */ compared: number
   differing: number
@@ -320,7 +320,7 @@ export type GetCanaryResponse = {
   /** Records that were left out, because the canary was too far behind or they were too large */ skipped: number
   max_failing: number
   max_differing: number
-  examples: Difference[]
+  /** Kept until the next canary, or until the canary is ended with null */ examples: Difference[]
   /** ISO 8601 time in UTC, with milliseconds */ created_at: string
   /** ISO 8601 time in UTC, with milliseconds */ updated_at: string
 }
@@ -439,7 +439,7 @@ export type GetPipelineStatusResponse = {
   status: PipelineStatus
   status_reason: string | null
   desired: string
-  /** There is one at `GET /pipelines/{id}/canary` */ has_canary: boolean
+  /** There is one at `GET /pipelines/{id}/canary`, which is not promoted */ has_canary: boolean
   revision: number
   lag: number
   records_per_second: number
@@ -452,7 +452,7 @@ export type GetSmartModuleResponse = {
   description: string
   version: string
   /** ISO 8601 time in UTC, with milliseconds */ created_at: string
-  status: string
+  /** Of the newest version */ status: 'deployed' | 'quarantined'
   kind: SmartModuleKind
   sha256: string
   bytes: number
@@ -463,6 +463,9 @@ export type GetSmartModuleResponse = {
 
 export type GetSmartModuleVersionResponse = {
   version: string
+  /** `quarantined`: its calls trapped or did not return too often in a pipeline, and no new step may name it */ status:
+    | 'deployed'
+    | 'quarantined'
   kind: SmartModuleKind
   sha256: string
   bytes: number
@@ -718,14 +721,14 @@ export type Pipeline = {
   /** Of steps without a policy of their own, and of the sink */ on_error: OnError
   failure_threshold: number
   /** When the source no longer holds the position of a partition: fail, or continue with the earliest record that it holds */ on_lost_position: LostPositionPolicy
-  /** The version that is tried beside the running one; what it has found is at `GET /pipelines/{id}/canary` */ canary: PipelineCanary | null
+  /** The version that is tried beside the running one, until it is promoted; what it has found is at `GET /pipelines/{id}/canary` */ canary: PipelineCanary | null
 }
 
 export type PipelineCanary = {
   step: number
   version: string
   /** Of the keys whose records it handles; null in shadow */ share: number | null
-  status: 'comparing' | 'rolled_back'
+  status: 'comparing' | 'rolled_back' | 'promoted'
 }
 
 export type PipelineChange = {
@@ -991,6 +994,9 @@ export type SmartModuleSourceShown = { language: 'typescript'; code: string }
 
 export type SmartModuleVersion = {
   version: string
+  /** `quarantined`: its calls trapped or did not return too often in a pipeline, and no new step may name it */ status:
+    | 'deployed'
+    | 'quarantined'
   kind: SmartModuleKind
   sha256: string
   bytes: number

@@ -5,7 +5,7 @@ import { writeJson } from '../../../../clients/typescript/src/core/exact-json.ts
 import { withQuery } from '../api.ts'
 import { useQuery } from '../query.ts'
 import { Paged } from './paged.tsx'
-import { Loaded, Time } from './parts.tsx'
+import { Badge, Loaded, Time } from './parts.tsx'
 
 function Version({ path, onCode }: { path: string; onCode: ((code: string) => void) | undefined }) {
   const version = useQuery<GetSmartModuleVersionResponse>(path)
@@ -60,9 +60,11 @@ export function Versions({ id, onCode }: { id: string; onCode: ((code: string) =
         items={({ versions }) => versions}
         columns={['Version', 'Kind', '#Bytes', 'Deployed', '']}
         none="There are no versions."
-        row={({ version, kind, bytes, created_at }) => (
+        row={({ version, status, kind, bytes, created_at }) => (
           <tr key={version}>
-            <th scope="row">{version}</th>
+            <th scope="row">
+              {version} {status !== 'deployed' && <Badge text={status} />}
+            </th>
             <td>{kind}</td>
             <td class="number">{bytes}</td>
             <td>

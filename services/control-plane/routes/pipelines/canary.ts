@@ -2,7 +2,7 @@
 import { getCanaryContract, promoteCanaryContract } from '../../../../shared/api/canary.ts'
 import type { PipelineRequest } from '../../../../shared/api/pipelines.ts'
 import { notFound, ServiceError } from '../../service-error.ts'
-import { findCanary } from '../../store/canaries.ts'
+import { endCanary, findCanary } from '../../store/canaries.ts'
 import { listObserved } from '../../store/observed.ts'
 import type { PipelineRow } from '../../store/pipelines.ts'
 import { handledBy } from '../../reconciler/roll-back-canary.ts'
@@ -32,7 +32,7 @@ export const getCanaryOperation = operation(getCanaryContract, async (deps, call
   const row = await findCanary(deps.db, pipeline.id)
   if (!row) throw notFound('a canary of the pipeline')
   const { status, status_reason, max_failing, max_differing, share, examples, created_at, updated_at } = row
-  const handled = handledBy(row, pipeline, await listObserved(deps.db, pipeline.id))
+  const live = handledBy(row, pipeline, await listObserved(deps.db, pipeline.id))
   return {
     status: 200,
     body: {
@@ -40,12 +40,12 @@ export const getCanaryOperation = operation(getCanaryContract, async (deps, call
       step: row.step + 1,
       module: row.definition.name,
       version: row.definition.version,
-      running_version: pipeline.definition.steps[row.step]?.version ?? '',
+      running_version: row.running_version,
       config: row.definition.config,
       shadow: share === null,
       share,
-      handled: handled.records,
-      handled_failed: handled.failed,
+      handled: Number(row.handled ?? live.records),
+      handled_failed: Number(row.handled_failed ?? live.failed),
       status,
       status_reason,
       compared: Number(row.compared),
@@ -67,13 +67,14 @@ export const promoteCanaryOperation = operation(promoteCanaryContract, async (de
   if (!canary) throw notFound('a canary of the pipeline')
   if (canary.status === 'rolled_back')
     throw new ServiceError('conflict', `the canary was rolled back, because it ${canary.status_reason}; start another one`)
+  if (canary.status === 'promoted') throw new ServiceError('conflict', 'the canary was promoted already')
   const { version, config } = canary.definition
   const processors = pinned(pipeline).map((each, index) => (index === canary.step ? { ...each, version, config } : each))
-  // Ends the canary too: it belonged to the steps before.
-  const row = await changePipeline(deps, caller, params.id, { processors }, async (trx, { revision }) => {
-    const now = await findCanary(trx, pipeline.id)
-    const isSame = now?.created_at.getTime() === canary.created_at.getTime() && now.status === canary.status
-    if (revision !== pipeline.revision || !isSame) throw new ServiceError('conflict', 'the pipeline or its canary has changed meanwhile')
+  const row = await changePipeline(deps, caller, params.id, { processors }, async (trx, locked) => {
+    const { records, failed } = handledBy(canary, locked, await listObserved(trx, pipeline.id))
+    const end = { status: 'promoted', status_reason: null, handled: records, handled_failed: failed } as const
+    if (locked.revision !== pipeline.revision || !(await endCanary(trx, canary, end)))
+      throw new ServiceError('conflict', 'the pipeline or its canary has changed meanwhile')
   })
   deps.notifyPublisher()
   return { status: 200, body: showPipeline(row, undefined), headers: pipelineEtag(row) }

@@ -1,4 +1,5 @@
 /** Starts and ends a pipeline's canary. */
+import { isDeepStrictEqual } from 'node:util'
 import { inTransaction } from '../../store/database.ts'
 import type { CanaryRequest } from '../../../../shared/api/pipelines.ts'
 import { examineSteps } from '../../definitions/resolve-steps.ts'
@@ -24,14 +25,15 @@ export async function changeCanary(
   const entry = asked &&
     running && {
       module_id: running.module_id,
-      version: asked.version,
+      ...(asked.version === undefined ? {} : { version: asked.version }),
       config: asked.config ?? running.config,
       changes_keys: running.changes_keys ?? false,
     }
   const { steps, details } = await examineSteps(deps, pipeline, entry ? [entry] : [])
   const [step] = steps
-  if (details.length > 0)
-    throw invalidRequest(details.map(({ path, message }) => ({ path: path.replace('/processors/0', '/canary'), message })))
+  // Of a module that the step runs already, only the version can be wrong.
+  const pathOf = (path: string) => path.replace('/processors/0', '/canary').replace('/canary/module_id', '/canary/version')
+  if (details.length > 0) throw invalidRequest(details.map(({ path, message }) => ({ path: pathOf(path), message })))
   return inTransaction(deps.db, async (trx) => {
     const row = await lockForRevision(trx, caller, id)
     if (!asked || !step) {
@@ -40,9 +42,15 @@ export async function changeCanary(
     }
     if (row.definition.steps[index]?.module_id !== step.definition.module_id)
       throw new ServiceError('conflict', 'the pipeline has got other steps meanwhile')
+    const { on_error, version: running_version, sha256, config } = row.definition.steps[index]
+    if (step.definition.sha256 === sha256 && isDeepStrictEqual(step.definition.config, config))
+      throw invalidRequest([
+        { path: '/canary/version', message: `does the same as the running ${running_version}; name another version, or another config` },
+      ])
     const { max_failing, max_differing, share = null } = asked
-    const definition = { ...step.definition, on_error: row.definition.steps[index].on_error }
-    await setCanary(trx, { pipeline_id: id, account_id: caller.accountId, step: index, definition, max_failing, max_differing, share })
+    const definition = { ...step.definition, on_error }
+    const own = { pipeline_id: id, account_id: caller.accountId, step: index, definition, running_version }
+    await setCanary(trx, { ...own, max_failing, max_differing, share })
     if (share !== null) return publishCanary(trx, row, { step: index, definition: canaryOf(definition, share, max_failing) })
     return hasCanary(row.definition) ? publishCanary(trx, row, undefined) : row
   })

@@ -1,5 +1,5 @@
 /** Reads, deletes and controls pipelines. */
-import { findCanary, findShownCanary, type ShownCanary } from '../../store/canaries.ts'
+import { findShownCanary, type ShownCanary } from '../../store/canaries.ts'
 import { reasonOf } from '../../../../shared/errors/reason-of.ts'
 import { chainRate } from '../../../../shared/model/observed.ts'
 import {
@@ -80,7 +80,7 @@ export const getPipelineOperation = operation(getPipelineContract, async (deps, 
 
 export const getPipelineStatusOperation = operation(getPipelineStatusContract, async (deps, caller, { params }) => {
   const row = await getPipeline(deps, caller, params.id)
-  const [observed, canary] = await Promise.all([listObserved(deps.db, row.id), findCanary(deps.db, row.id)])
+  const [observed, canary] = await Promise.all([listObserved(deps.db, row.id), findShownCanary(deps.db, row.id)])
   const tasks = observed.map(({ pipeline_id: _id, attempt: _attempt, ...task }) => task)
   // From Kafka, as in `/offsets` and `/metrics`; from the tasks' last reports while Kafka is unreachable.
   const lags = await readOffsets(deps, row).catch(() => tasks.flatMap(({ partitions }) => partitions))

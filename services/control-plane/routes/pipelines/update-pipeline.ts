@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { planPipelineContract, updatePipelineContract, type PipelineRequest } from '../../../../shared/api/pipelines.ts'
 import { invalidRequest, ServiceError, type Detail } from '../../service-error.ts'
 import { sinkFieldsOf, type PipelineDefinition } from '../../../../shared/model/definition.ts'
-import { deleteCanary, findShownCanary } from '../../store/canaries.ts'
+import { deleteUnpromotedCanary, findShownCanary } from '../../store/canaries.ts'
 import { replaceUses, updatePipeline, type PipelineRow } from '../../store/pipelines.ts'
 import { inTransaction, type Queryable } from '../../store/database.ts'
 import { assertQuotas } from '../../store/quotas.ts'
@@ -105,7 +105,7 @@ async function change(trx: Queryable, caller: Caller, row: PipelineRow, asked: C
     assertSameVersions(examined.chain, resolved)
     steps = resolved.map((step) => step.definition)
     // It was compared with a step that runs no more.
-    await deleteCanary(trx, id)
+    await deleteUnpromotedCanary(trx, id)
     const modules = new Set(steps.map(({ module_id }) => module_id))
     await replaceUses(
       trx,

@@ -10,7 +10,6 @@ import {
   findVersion,
   insertSmartModule,
   insertVersion,
-  liftQuarantine,
   lockSmartModule,
   updateDescription,
   type VersionConfig,
@@ -110,7 +109,6 @@ export const deploySmartModuleOperation = operation(deploySmartModuleContract, a
           account_id: caller.accountId,
           name: body.name,
           description: body.description ?? '',
-          status: 'deployed',
         }))
       if (known && body.description !== undefined) await updateDescription(trx, known.id, body.description)
       const version = nextVersion(newest?.version, body.version)
@@ -131,7 +129,6 @@ export const deploySmartModuleOperation = operation(deploySmartModuleContract, a
         },
         binary,
       )
-      await liftQuarantine(trx, row.id)
       return {
         status: 201,
         body: { id: row.id, name: row.name, status: 'deployed', version },

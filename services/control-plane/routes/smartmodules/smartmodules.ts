@@ -26,6 +26,9 @@ import { assertIfMatch, etagOf } from '../etags.ts'
 import { listReply } from '../list-reply.ts'
 import { operation } from '../operation.ts'
 
+const statusOf = ({ is_quarantined }: Pick<ListedVersion, 'is_quarantined'>): 'deployed' | 'quarantined' =>
+  is_quarantined ? 'quarantined' : 'deployed'
+
 const show = ({ id, name, description, version, created_at }: ListedSmartModule) => ({ id, name, description, version, created_at })
 
 export const listSmartModulesOperation = operation(listSmartModulesContract, async ({ db }, caller, { query }) =>
@@ -35,13 +38,13 @@ export const listSmartModulesOperation = operation(listSmartModulesContract, asy
 export const getSmartModuleOperation = operation(getSmartModuleContract, async ({ db }, caller, { params }) => {
   const row = await findSmartModuleReferred(db, caller.accountId, params.id)
   if (!row) throw notFound('the SmartModule')
-  const { status, kind, sha256, bytes, account_id, config, input_format, output_format } = row
+  const { kind, sha256, bytes, account_id, config, input_format, output_format } = row
   const source = await findSource(db, row.id, row.version)
   return {
     status: 200,
     body: {
       ...show(row),
-      status,
+      status: statusOf(row),
       kind,
       sha256,
       bytes,
@@ -53,7 +56,10 @@ export const getSmartModuleOperation = operation(getSmartModuleContract, async (
   }
 })
 
-const showVersion = ({ version, kind, sha256, bytes, created_at }: ListedVersion) => ({ version, kind, sha256, bytes, created_at })
+const showVersion = (row: ListedVersion) => {
+  const { version, kind, sha256, bytes, created_at } = row
+  return { version, status: statusOf(row), kind, sha256, bytes, created_at }
+}
 
 export const listSmartModuleVersionsOperation = operation(listSmartModuleVersionsContract, async ({ db }, caller, { params, query }) => {
   const row = await findSmartModuleReferred(db, caller.accountId, params.id)

@@ -54,7 +54,7 @@ Balance = TypedDict("Balance", {
 
 CanaryRequest = TypedDict("CanaryRequest", {
     "step": "int",
-    "version": "str",
+    "version": "NotRequired[str]",
     "config": "NotRequired[JsonObject]",
     "shadow": "NotRequired[Literal[True]]",
     "share": "NotRequired[float]",
@@ -316,7 +316,7 @@ GetCanaryResponse = TypedDict("GetCanaryResponse", {
     "share": "Union[float, None]",
     "handled": "int",
     "handled_failed": "int",
-    "status": "Literal[\"comparing\", \"rolled_back\"]",
+    "status": "Literal[\"comparing\", \"rolled_back\", \"promoted\"]",
     "status_reason": "Union[str, None]",
     "compared": "int",
     "differing": "int",
@@ -417,7 +417,7 @@ GetSmartModuleResponse = TypedDict("GetSmartModuleResponse", {
     "description": "str",
     "version": "str",
     "created_at": "str",
-    "status": "str",
+    "status": "Literal[\"deployed\", \"quarantined\"]",
     "kind": "SmartModuleKind",
     "sha256": "str",
     "bytes": "int",
@@ -428,6 +428,7 @@ GetSmartModuleResponse = TypedDict("GetSmartModuleResponse", {
 
 GetSmartModuleVersionResponse = TypedDict("GetSmartModuleVersionResponse", {
     "version": "str",
+    "status": "Literal[\"deployed\", \"quarantined\"]",
     "kind": "SmartModuleKind",
     "sha256": "str",
     "bytes": "int",
@@ -751,7 +752,7 @@ PipelineCanary = TypedDict("PipelineCanary", {
     "step": "int",
     "version": "str",
     "share": "Union[float, None]",
-    "status": "Literal[\"comparing\", \"rolled_back\"]",
+    "status": "Literal[\"comparing\", \"rolled_back\", \"promoted\"]",
 })
 
 PipelineChange = TypedDict("PipelineChange", {
@@ -1029,6 +1030,7 @@ SmartModuleSourceShown = TypedDict("SmartModuleSourceShown", {
 
 SmartModuleVersion = TypedDict("SmartModuleVersion", {
     "version": "str",
+    "status": "Literal[\"deployed\", \"quarantined\"]",
     "kind": "SmartModuleKind",
     "sha256": "str",
     "bytes": "int",
