@@ -20,7 +20,7 @@ test: node_modules/.installed ## all tests, on real Kafka, Postgres, Redis and r
 	@$(NODE) test/run.ts $(ONLY)
 
 check: node_modules/.installed ## check format, lint, types, generated clients and the rules of the house, generated pages among them
-	@failed=; part() { echo "— $$1"; "$${@:2}" || failed="$$failed $$1;"; }; \
+	@failed=; part() { local from=$$SECONDS; echo "— $$1"; "$${@:2}" || failed="$$failed $$1;"; echo "  $$((SECONDS - from)) s"; }; \
 	part 'format' oxfmt --check .; \
 	part 'lint' oxlint --deny-warnings; \
 	part 'types' tsc --noEmit; \

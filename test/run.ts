@@ -1,7 +1,7 @@
 /**
- * `make test`: runs vitest over all kinds of tests in two lanes, or over the given paths in one, behind which vitest's own options may
- * follow; `TEST_LANES` is another number of lanes. With STACK=containers the stack runs in containers, on the engine that answers or on a
- * podman that is set up here; without paths only the integration and container tests run then.
+ * `make test`: runs vitest over all kinds of tests on two services, or over the given paths on one, behind which vitest's own options may
+ * follow; `TEST_SERVICES` is another number of services. With STACK=containers the stack runs in containers, on the engine that answers or
+ * on a podman that is set up here; without paths only the integration and container tests run then.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -27,7 +27,7 @@ const child = spawn(process.execPath, ['--no-warnings', vitest, 'run', ...given]
   stdio: 'inherit',
   cwd: join(import.meta.dirname, '..'),
   // What the run needs follows from its files (`test/harness/global-setup.ts`).
-  env: { TEST_LANES: given.length === 0 ? '2' : '1', ...process.env, ...engine.env, TEST_PATHS: paths.join('\n') },
+  env: { TEST_SERVICES: given.length === 0 ? '2' : '1', ...process.env, ...engine.env, TEST_PATHS: paths.join('\n') },
 })
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
 const [code] = (await once(child, 'exit')) as [number | null]

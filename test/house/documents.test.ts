@@ -82,7 +82,7 @@ describe('documents', () => {
           .split('\n')
           .flatMap((line, at) => (line.length > 140 && !/^\s*(\||#)/.test(line) ? [`${path}:${at + 1}`] : [])),
       )
-    expect(long).toEqual([])
+    expect(long, 'by hand: `make format` wraps no Markdown').toEqual([])
   })
 
   it('that are decisions say what was decided, why, what lost, and how it can fail', () => {
@@ -191,7 +191,7 @@ describe('lists', () => {
     )
     expect(schemas.length).toBeGreaterThan(8)
     const apart = schemas.filter(([, schema]) => /"(host|hostname|host_name|server)":/.test(JSON.stringify(schema))).map(([name]) => name)
-    expect(apart).toEqual([])
+    expect(apart, 'make host and port one member, `host:port`').toEqual([])
   })
 
   it('of the documentation’s site have every document', () => {
@@ -253,10 +253,11 @@ describe('lists', () => {
   })
 
   it.each(['source', 'sink'] as const)('of conformance cases have every connector that is a %s', (direction) => {
-    const cases = read(direction === 'sink' ? 'test/harness/sink-cases.ts' : 'test/integration/conformance-sources.test.ts')
+    const path = direction === 'sink' ? 'test/harness/sink-cases.ts' : 'test/integration/conformance-sources.test.ts'
+    const cases = read(path)
     const connectors = CONNECTORS.filter((connector) => connector[direction] && !(connector.id in OWN[`${direction}s`]!))
     expect(connectors.length).toBeGreaterThan(3)
     const missing = connectors.map(({ id }) => id).filter((id) => !cases.includes(`'${id}'`))
-    expect(missing, 'give each a case there; one with tests of its own: its id and their file in OWN of this file').toEqual([])
+    expect(missing, `give each a case in ${path}; one with tests of its own: its id and their file in OWN of this file`).toEqual([])
   })
 })

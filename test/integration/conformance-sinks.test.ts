@@ -128,7 +128,8 @@ describe.each(SINKS)('$what as a sink', ({ id, isExact, hasStableKeys, config: c
   it.runIf(behind)('asks for a retry when its peer is dead, and reveals no secret', async () => {
     const config = await configOf()
     const { config: moved, context: change } = behind!(config, 1)
-    const context = contextFor(withPlanted(change))
+    // The operator's own connections stand by: a sink without a secret could reveal theirs.
+    const context = contextFor(withPlanted({ defaults: contextFor().defaults, ...change }))
     expect(JSON.stringify([moved, context.defaults])).toMatch(new RegExp(`\\$secret|${PLANTED}`))
     const outcome = await openSink(id, moved, context).then(
       async (sink) => {
