@@ -1,7 +1,7 @@
 /** Contracts for a pipeline's dead letters: list, read, redrive. */
 import { z } from 'zod'
 import { LIMITS } from '../model/limits.ts'
-import { isStorable } from '../model/text.ts'
+import { isStorable, PATTERN_CHARACTERS_MAX } from '../model/text.ts'
 import { listOf, RecordError } from './common.ts'
 import { JobItem } from './jobs.ts'
 import { contract, Id, queryInteger, Timestamp } from './contract.ts'
@@ -54,11 +54,10 @@ const DeadLetterItem = z
   })
   .meta({ id: 'DeadLetter' })
 
-const Text = z
-  .string()
-  .min(1, 'must not be empty')
-  .max(LIMITS.name_characters_max)
-  .refine(isStorable, 'must not contain NUL or unpaired surrogates')
+const textOf = (charactersMax: number) =>
+  z.string().min(1, 'must not be empty').max(charactersMax).refine(isStorable, 'must not contain NUL or unpaired surrogates')
+const Text = textOf(LIMITS.name_characters_max)
+const Pattern = textOf(PATTERN_CHARACTERS_MAX).describe('Exactly as a group shows it')
 const Time = z.iso
   .datetime({ offset: true, error: 'must be an ISO 8601 time with a UTC offset', abort: true })
   .refine((text) => new Date(text).getTime() > 0, 'must be later than 1970-01-01T00:00:00Z')
@@ -78,6 +77,7 @@ export const DeadLetterQuery = z.object({
   error: Text.optional(),
   module: Text.optional(),
   version: Text.optional(),
+  pattern: Pattern.optional(),
   status: Status.optional(),
   partition: queryInteger(0, 100_000).optional(),
   from: Time.optional(),
@@ -98,6 +98,7 @@ export const DeadLetterFilter = z
     error: Text.optional(),
     module: Text.optional(),
     version: Text.optional(),
+    pattern: Pattern.optional(),
     partition: z.number().int().min(0).max(100_000).optional(),
     from: Time.optional(),
     to: Time.optional(),
@@ -130,6 +131,12 @@ const DeadLetterGroup = z
     module: z.string(),
     version: z.string(),
     error_code: z.string(),
+    pattern: z
+      .string()
+      .nullable()
+      .describe(
+        'What the messages have in common, with … for texts in double quotes and for numbers; null where they have too many, or one has none',
+      ),
     count: z.number().int(),
     first_failed_at: Timestamp,
     last_failed_at: Timestamp,
@@ -143,7 +150,7 @@ export const listDeadLetterGroupsContract = contract({
   id: 'listDeadLetterGroups',
   method: 'GET',
   path: '/pipelines/:id/dead-letters/groups',
-  summary: 'Count dead letters by step, version and error; the largest groups first, at most 100',
+  summary: 'Count dead letters by step, version, error and pattern of the message; the largest groups first, at most 100',
   tag: 'Dead letters',
   scope: 'pipelines:read',
   alsoScopes: ['streams:read'],

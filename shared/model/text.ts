@@ -4,6 +4,8 @@
 export const REASON_CHARACTERS_MAX = 2000
 /** Longest message of a record's failure, in characters. */
 export const FAILURE_CHARACTERS_MAX = 1024
+/** Longest pattern of such messages, in characters. */
+export const PATTERN_CHARACTERS_MAX = 200
 
 /** The text, cut to its first `charactersMax` characters; the last one is whole. */
 export const cutText = (text: string, charactersMax: number): string =>

@@ -154,8 +154,13 @@ describe.skipIf(!hasBrowser)('a group of dead letters', () => {
       expect(await config.inputValue()).toBe('{"filter": "value.count == 1"}')
       // What is written there would be lost.
       page.once('dialog', (dialog) => void dialog.accept())
-      await page.goto(at(`pipelines/${id}/dead-letters?group=${encodeURIComponent('1|own|module|1.0.0|failed')}`))
-      await page.getByRole('heading', { name: 'failed in step 1, own|module 1.0.0' }).waitFor()
+      const ofGroup = async (group: string) => {
+        const asked = page.waitForRequest('**/v1/pipelines/*/dead-letters?*error=*')
+        await page.goto(at(`pipelines/${id}/dead-letters?group=${encodeURIComponent(group)}`))
+        await page.getByRole('heading', { name: 'failed in step 1, own|module 1.0.0' }).waitFor()
+        return new URL((await asked).url()).searchParams.get('pattern')
+      }
+      expect([await ofGroup('1|own|module|1.0.0|failed'), await ofGroup('1|own|module|1.0.0|failed\na|b\n…')]).toEqual([null, 'a|b\n…'])
     })
   })
 })

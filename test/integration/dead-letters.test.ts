@@ -206,7 +206,7 @@ describe('dead letters of the same offset', () => {
     const from = await createStream(client, { n: 'integer' }, { partitions: 1 })
     const id = await connect(client, stream(from.id), [], table({ table: nameOf('anew') }))
     const db = openDatabase(service().databaseUrl, 1)
-    const failure = { step: 1, module: '', version: '', revision: 1, error_code: 'no', error_message: 'no', attempts: 1 }
+    const failure = { step: 1, module: '', version: '', revision: 1, error_code: 'no', error_message: 'no', pattern: 'no', attempts: 1 }
     const letter = (at: number, key: Buffer | null, value: Buffer | null, redrives = 0, topic_id: string | null = null) => ({
       ...failure,
       pipeline_id: id,

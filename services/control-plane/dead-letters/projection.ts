@@ -12,6 +12,7 @@ import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import { splitDeadLetterHeaders, TOPIC_ID_HEADER, type DeadLetterHeader } from '../../../shared/model/dead-letter-headers.ts'
 import type { Database } from '../store/database.ts'
 import { addDeadLetters, findDeadLetterPosition, lockDeadLetterPosition, type NewDeadLetter } from '../store/dead-letters.ts'
+import { patternOf } from './pattern.ts'
 import { dropPositionResets, lastSkipping, listPositionResets, settleHandledAgain } from '../store/position-resets.ts'
 import { fetchCounted, wantedOf } from '../stream-data/read-records.ts'
 
@@ -42,6 +43,8 @@ export function parseDeadLetter(
   const valueOf = (name: DeadLetterHeader) => added[name]
   const number = (name: DeadLetterHeader, fallback = 0) => Number(valueOf(name) ?? fallback) || fallback
   const failedAt = new Date(valueOf('dps.failed_at') ?? 0)
+  // Postgres text can't contain NUL.
+  const message = (valueOf('__connect.errors.exception.message') ?? '').replaceAll('\0', '�')
   return {
     pipeline_id: pipelineId,
     letter_partition: partition,
@@ -54,8 +57,8 @@ export function parseDeadLetter(
     version: valueOf('dps.module_version') ?? '',
     revision: number('dps.revision'),
     error_code: valueOf('__connect.errors.exception.class.name') ?? '',
-    // Postgres text can't contain NUL.
-    error_message: (valueOf('__connect.errors.exception.message') ?? '').replaceAll('\0', '�'),
+    error_message: message,
+    pattern: patternOf(message),
     attempts: number('dps.attempt', 1),
     redrives: number('dps.redrives'),
     failed_at: Number.isNaN(failedAt.getTime()) ? new Date(0) : failedAt,

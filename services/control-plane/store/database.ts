@@ -19,6 +19,7 @@ import * as canaryShare from './migrations/0015-canary-share.ts'
 import * as membersPerAccount from './migrations/0016-members-per-account.ts'
 import * as topicOfDeadLetters from './migrations/0017-topic-of-dead-letters.ts'
 import * as quarantinedVersions from './migrations/0018-quarantined-versions.ts'
+import * as patternOfDeadLetters from './migrations/0019-pattern-of-dead-letters.ts'
 
 /** A pool of connections to Postgres. */
 export type Database = Knex
@@ -46,6 +47,7 @@ const MIGRATIONS = [
   { name: '0016-members-per-account', migration: membersPerAccount },
   { name: '0017-topic-of-dead-letters', migration: topicOfDeadLetters },
   { name: '0018-quarantined-versions', migration: quarantinedVersions },
+  { name: '0019-pattern-of-dead-letters', migration: patternOfDeadLetters },
 ]
 
 /**

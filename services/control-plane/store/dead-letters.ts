@@ -23,6 +23,8 @@ export type DeadLetterRow = {
   revision: number
   error_code: string
   error_message: string
+  /** Of the message: what `patternOf` makes of it. Null where it is empty, and in rows from before there were patterns. */
+  pattern: string | null
   attempts: number
   redrives: number
   failed_at: Date
@@ -188,6 +190,7 @@ export function filtered(db: Queryable, pipelineId: string, filter: DeadLetterFi
     error_code: filter.error,
     module: filter.module,
     version: filter.version,
+    pattern: filter.pattern,
     partition: filter.partition,
     status: filter.status,
   }
@@ -255,7 +258,7 @@ export async function listDeadLetters(
 }
 
 /** Dead letters that failed alike; `latest` is the last of them. */
-export type DeadLetterGroup = Pick<DeadLetterRow, 'step' | 'module' | 'version' | 'error_code'> & {
+export type DeadLetterGroup = Pick<DeadLetterRow, 'step' | 'module' | 'version' | 'error_code' | 'pattern'> & {
   count: number
   first_failed_at: Date
   last_failed_at: Date
@@ -263,22 +266,41 @@ export type DeadLetterGroup = Pick<DeadLetterRow, 'step' | 'module' | 'version' 
 }
 
 const GROUPS_MAX = 100
-const ALIKE = ['step', 'module', 'version', 'error_code'] as const
+/** Dead letters of one step, module, version and error code with more patterns are one group: their messages have ids in them. */
+const PATTERNS_MAX = 10
+const ALIKE = 'step, module, version, error_code'
+/** As one text, which workers of a parallel scan can compare: names have no line ends. */
+const KEY = `concat_ws(chr(10), ${ALIKE})`
+const TOTALS = 'count, first_failed_at, last_failed_at, latest'
+/** The greatest of a row's members is that of the latest dead letter, without sorting all of them. */
+const COUNTED = `count(*)::float8 AS count, min(failed_at) AS first_failed_at, max(failed_at) AS last_failed_at,
+  max(ARRAY[extract(epoch FROM failed_at), letter_partition, letter_offset])::text AS latest`
+/** Distinct hashes, modulo 64: there are at least as many patterns. There may be a million of those, which would be too slow to sort. */
+const HASHES = 'bit_count(bit_or(1::bigint << (hashtext(pattern) & 63))::bit(64))'
 
-/** The largest groups first. */
+/**
+ * The largest groups first. A group has no pattern where there are too many, or where a dead letter has none: the filter of the group,
+ * which then names no pattern, selects exactly its dead letters.
+ */
 export async function listDeadLetterGroups(
   db: Queryable,
   pipelineId: string,
   filter: DeadLetterFilter & { status: string },
 ): Promise<DeadLetterGroup[]> {
-  const groups: (Omit<DeadLetterGroup, 'latest'> & { latest: string })[] = await filtered(db, pipelineId, filter)
-    .groupBy(...ALIKE)
-    .select(...ALIKE)
-    .select(db.raw(`count(*)::float8 AS count, min(failed_at) AS first_failed_at, max(failed_at) AS last_failed_at`))
-    // The greatest of a row's members is that of the latest dead letter, without sorting all of them.
-    .select(db.raw(`max(ARRAY[extract(epoch FROM failed_at), letter_partition, letter_offset])::text AS latest`))
-    .orderBy('count', 'desc')
-    .limit(GROUPS_MAX)
+  const scope = filtered(db, pipelineId, filter)
+  const { rows: groups }: { rows: (Omit<DeadLetterGroup, 'latest'> & { latest: string })[] } = await db.raw(
+    `WITH alike AS (
+      SELECT ${ALIKE}, ${COUNTED}, bool_or(pattern IS NULL) OR ${HASHES} > :most AS is_one FROM :scope AS letters GROUP BY ${ALIKE}
+    ), counted AS (
+      SELECT ${ALIKE}, pattern, ${COUNTED}, count(*) OVER (PARTITION BY ${ALIKE}) AS patterns FROM :scope AS letters
+      WHERE ${KEY} <> ALL (ARRAY(SELECT ${KEY} FROM alike WHERE is_one)) GROUP BY ${ALIKE}, pattern
+    ), divided AS (SELECT * FROM counted WHERE patterns <= :most)
+    SELECT ${ALIKE}, pattern, ${TOTALS} FROM divided
+    UNION ALL
+    SELECT ${ALIKE}, NULL, ${TOTALS} FROM alike WHERE (${ALIKE}) NOT IN (SELECT ${ALIKE} FROM divided)
+    ORDER BY count DESC LIMIT :groups`,
+    { scope, most: PATTERNS_MAX, groups: GROUPS_MAX },
+  )
   const places = groups.map(({ latest }) => latest.replaceAll(/[{}]/g, '').split(',').slice(1))
   const rows: DeadLetterRow[] = await db('dead_letters')
     .where({ pipeline_id: pipelineId })

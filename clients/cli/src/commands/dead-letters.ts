@@ -30,7 +30,8 @@ async function waitFor({ dps, out, io }: Context, id: string): Promise<void> {
 
 const STATUSES = ['pending', 'redriving', 'redriven'] as const
 
-type RedriveOptions = { dryRun?: boolean; wait?: boolean; id?: string[] }
+type RedriveOptions = { dryRun?: boolean; wait?: boolean; id?: string[]; pattern?: string }
+type ListOptions = { status?: (typeof STATUSES)[number]; pattern?: string }
 type ReplayOptions = { from: string; to: string; wait?: boolean }
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d/
@@ -50,11 +51,10 @@ export function addDeadLetterCommands(program: Command, io: Io): void {
     .command('list <pipeline>')
     .description('list them')
     .addOption(new Option('--status <status>', 'only these').choices(STATUSES))
-    .action(async (given: string, { status: asked }: { status?: (typeof STATUSES)[number] }, command: Command) => {
+    .option('--pattern <pattern>', 'only those whose messages have this pattern, as groups show it')
+    .action(async (given: string, asked: ListOptions, command: Command) => {
       const context = contextOf(io, command)
-      const letters = await collect(
-        context.dps.pipelines.allDeadLetters(await idOf(context, 'pipeline', given), asked === undefined ? {} : { status: asked }),
-      )
+      const letters = await collect(context.dps.pipelines.allDeadLetters(await idOf(context, 'pipeline', given), asked))
       context.out.many(
         letters,
         {
@@ -70,7 +70,7 @@ export function addDeadLetterCommands(program: Command, io: Io): void {
     })
   dlq
     .command('groups <pipeline>')
-    .description('count them by step, version and code')
+    .description('count them by step, version, code and pattern of the message')
     .action(async (given: string, _options: object, command: Command) => {
       const context = contextOf(io, command)
       const { groups } = await context.dps.pipelines.listDeadLetterGroups(await idOf(context, 'pipeline', given))
@@ -82,6 +82,7 @@ export function addDeadLetterCommands(program: Command, io: Io): void {
           module: (each) => `${each.module}@${each.version}`,
           code: (each) => each.error_code,
           last: (each) => each.last_failed_at,
+          pattern: (each) => each.pattern,
           message: (each) => each.message,
         },
         NONE,
@@ -99,12 +100,14 @@ export function addDeadLetterCommands(program: Command, io: Io): void {
     .description('send them through the pipeline again')
     .option('--dry-run', 'only say how many')
     .option('--id <ids...>', 'these alone')
+    .option('--pattern <pattern>', 'only those whose messages have this pattern, as groups show it')
     .option('--wait', 'until the job has ended')
-    .action(async (given: string, { dryRun = false, wait, id: ids }: RedriveOptions, command: Command) => {
+    .action(async (given: string, { dryRun = false, wait, id: ids, pattern }: RedriveOptions, command: Command) => {
       const context = contextOf(io, command, { isPatient: wait === true })
       const job = await context.dps.pipelines.redriveDeadLetters(await idOf(context, 'pipeline', given), {
         dry_run: dryRun,
         ...(ids ? { ids } : {}),
+        ...(pattern === undefined ? {} : { filter: { pattern } }),
       })
       if (!dryRun && !('id' in job)) context.out.done(job, 'there are no pending dead letters: nothing is sent again')
       else if (wait && 'id' in job) await waitFor(context, job.id)

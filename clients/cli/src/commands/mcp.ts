@@ -106,7 +106,8 @@ const TOOLS = [
   }),
   tool({
     name: 'dead_letters',
-    description: 'What a pipeline has failed on: groups by step, SmartModule and error, and the newest records of them.',
+    description:
+      'What a pipeline has failed on: groups by step, SmartModule, error and pattern of the message, and the newest records of them.',
     needs: ['pipelines:read', 'streams:read'],
     input: { pipeline, limit: z.number().int().min(0).max(20).default(5) },
     async run({ dps }, { pipeline: name, limit }) {
@@ -144,10 +145,16 @@ const TOOLS = [
   tool({
     name: 'redrive',
     description:
-      'Run dead letters of a pipeline through its chain again, those of one step and error or all; count them first with dry_run.',
+      'Run dead letters of a pipeline through its chain again, those of one step, error and pattern or all; count them first with dry_run.',
     needs: ['pipelines:write'],
     isWriting: true,
-    input: { pipeline, step: z.number().int().min(1).optional(), error: z.string().optional(), dry_run: z.boolean().default(true) },
+    input: {
+      pipeline,
+      step: z.number().int().min(1).optional(),
+      error: z.string().optional(),
+      pattern: z.string().optional().describe('Of a group of dead letters, as it is shown'),
+      dry_run: z.boolean().default(true),
+    },
     async run({ dps }, { pipeline: name, dry_run, ...filter }) {
       return dps.pipelines.redriveDeadLetters(await idOf({ dps }, 'pipeline', name), { dry_run, filter })
     },

@@ -57,6 +57,7 @@ export type PipelinesListDeadLettersQuery = {
   error?: string
   module?: string
   version?: string
+  pattern?: string
   status?: T.DeadLetterStatus
   partition?: number
   from?: string
@@ -307,7 +308,7 @@ export function createResources(transport: Transport) {
           isIdempotent: true,
           ...options,
         }),
-      /** Count dead letters by step, version and error; the largest groups first, at most 100. */
+      /** Count dead letters by step, version, error and pattern of the message; the largest groups first, at most 100. */
       listDeadLetterGroups: (id: string, query: PipelinesListDeadLetterGroupsQuery = {}, options: RequestOptions = {}) =>
         call<T.ListDeadLetterGroupsResponse>('GET', `/pipelines/${segment(id)}/dead-letters/groups`, { query, ...options }),
       /** Get one dead letter. */

@@ -215,6 +215,7 @@ export type DeadLetterFilter = {
   error?: string
   module?: string
   version?: string
+  /** Exactly as a group shows it */ pattern?: string
   partition?: number
   from?: string
   to?: string
@@ -225,6 +226,9 @@ export type DeadLetterGroup = {
   module: string
   version: string
   error_code: string
+  /** What the messages have in common, with … for texts in double quotes and for numbers; null where they have too many, or one has none */ pattern:
+    | string
+    | null
   count: number
   /** ISO 8601 time in UTC, with milliseconds */ first_failed_at: string
   /** ISO 8601 time in UTC, with milliseconds */ last_failed_at: string

@@ -96,16 +96,18 @@ function Letters({ pipelineId, letters }: { pipelineId: string; letters: DeadLet
 /** A group's parts, read from the address: where a sink refused the records, there is no module or version. */
 const partsOf = (group: string) => {
   // An account's own SmartModule may have the separator in its name.
-  const [, step = '1', module = '', version = '', code = ''] = /^(\d+)\|(.*)\|([^|]*)\|([^|]*)$/s.exec(group) ?? []
-  return { step: Number(step), module, version, code }
+  const [, step = '1', module = '', version = '', code = '', pattern] =
+    /^(\d+)\|([^\n]*)\|([^|\n]*)\|([^|\n]*)(?:\n([^]*))?$/.exec(group) ?? []
+  return { step: Number(step), module, version, code, pattern }
 }
 
 type Group = ReturnType<typeof partsOf>
 
 /** As lists and redrives take it. */
-const filterOf = ({ step, module, version, code }: Group) => ({
+const filterOf = ({ step, module, version, code, pattern }: Group) => ({
   step,
   error: code,
+  pattern,
   ...(module === '' ? {} : { module }),
   ...(version === '' ? {} : { version }),
 })

@@ -16,7 +16,8 @@ import { Badge, Loaded, Time, Title } from '../parts/parts.tsx'
 import { FixGroup, LETTER_COLUMNS, letterRow } from '../parts/fix-group.tsx'
 import { useQuery } from '../query.ts'
 
-const keyOf = ({ step, module, version, error_code }: DeadLetterGroup): string => [step, module, version, error_code].join('|')
+const keyOf = ({ step, module, version, error_code, pattern }: DeadLetterGroup): string =>
+  [step, module, version, error_code].join('|') + (pattern === null ? '' : `\n${pattern}`)
 
 export function DeadLetters({ id }: { id: string }) {
   const { query, path } = useLocation()

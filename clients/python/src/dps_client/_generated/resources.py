@@ -276,20 +276,20 @@ class Pipelines:
         """Make the canary’s version the running one: the next revision, which running tasks adopt between two rounds."""
         return cast("types.Pipeline", self._transport.call("POST", f"/pipelines/{segment(id_)}/canary/promote"))
 
-    def list_dead_letters(self, id_: str, *, page: Union[int, None] = None, page_size: Union[int, None] = None, cursor: Union[str, None] = None, sort: Union[Literal["failed_at", "-failed_at"], None] = None, step: Union[int, None] = None, error: Union[str, None] = None, module: Union[str, None] = None, version: Union[str, None] = None, status: Union[types.DeadLetterStatus, None] = None, partition: Union[int, None] = None, from_: Union[str, None] = None, to: Union[str, None] = None) -> types.ListDeadLettersResponse:
+    def list_dead_letters(self, id_: str, *, page: Union[int, None] = None, page_size: Union[int, None] = None, cursor: Union[str, None] = None, sort: Union[Literal["failed_at", "-failed_at"], None] = None, step: Union[int, None] = None, error: Union[str, None] = None, module: Union[str, None] = None, version: Union[str, None] = None, pattern: Union[str, None] = None, status: Union[types.DeadLetterStatus, None] = None, partition: Union[int, None] = None, from_: Union[str, None] = None, to: Union[str, None] = None) -> types.ListDeadLettersResponse:
         """List the dead letters of a pipeline."""
-        return cast("types.ListDeadLettersResponse", self._transport.call("GET", f"/pipelines/{segment(id_)}/dead-letters", query={"page": page, "page_size": page_size, "cursor": cursor, "sort": sort, "step": step, "error": error, "module": module, "version": version, "status": status, "partition": partition, "from": from_, "to": to}))
+        return cast("types.ListDeadLettersResponse", self._transport.call("GET", f"/pipelines/{segment(id_)}/dead-letters", query={"page": page, "page_size": page_size, "cursor": cursor, "sort": sort, "step": step, "error": error, "module": module, "version": version, "pattern": pattern, "status": status, "partition": partition, "from": from_, "to": to}))
 
-    def all_dead_letters(self, id_: str, *, sort: Union[Literal["failed_at", "-failed_at"], None] = None, step: Union[int, None] = None, error: Union[str, None] = None, module: Union[str, None] = None, version: Union[str, None] = None, status: Union[types.DeadLetterStatus, None] = None, partition: Union[int, None] = None, from_: Union[str, None] = None, to: Union[str, None] = None) -> Iterator[types.DeadLetter]:
+    def all_dead_letters(self, id_: str, *, sort: Union[Literal["failed_at", "-failed_at"], None] = None, step: Union[int, None] = None, error: Union[str, None] = None, module: Union[str, None] = None, version: Union[str, None] = None, pattern: Union[str, None] = None, status: Union[types.DeadLetterStatus, None] = None, partition: Union[int, None] = None, from_: Union[str, None] = None, to: Union[str, None] = None) -> Iterator[types.DeadLetter]:
         """Every item of `list_dead_letters`; fetches pages as they are needed."""
-        return all_of(lambda cursor: self.list_dead_letters(id_, sort=sort, step=step, error=error, module=module, version=version, status=status, partition=partition, from_=from_, to=to, page_size=PAGE_SIZE, cursor=cursor), "dead_letters")
+        return all_of(lambda cursor: self.list_dead_letters(id_, sort=sort, step=step, error=error, module=module, version=version, pattern=pattern, status=status, partition=partition, from_=from_, to=to, page_size=PAGE_SIZE, cursor=cursor), "dead_letters")
 
     def redrive_dead_letters(self, id_: str, body: types.RedriveRequest | None = None, *, idempotency_key: str | None = None) -> Union[types.RedriveDeadLetters200Response, types.RedriveDeadLetters202Response]:
         """Run dead letters through the whole chain of the current revision again: selected by id, by filter, or all that are pending."""
         return cast("Union[types.RedriveDeadLetters200Response, types.RedriveDeadLetters202Response]", self._transport.call("POST", f"/pipelines/{segment(id_)}/dead-letters/redrive", body=body, is_idempotent=True, idempotency_key=idempotency_key))
 
     def list_dead_letter_groups(self, id_: str, *, status: Union[types.DeadLetterStatus, None] = None, from_: Union[str, None] = None, to: Union[str, None] = None) -> types.ListDeadLetterGroupsResponse:
-        """Count dead letters by step, version and error; the largest groups first, at most 100."""
+        """Count dead letters by step, version, error and pattern of the message; the largest groups first, at most 100."""
         return cast("types.ListDeadLetterGroupsResponse", self._transport.call("GET", f"/pipelines/{segment(id_)}/dead-letters/groups", query={"status": status, "from": from_, "to": to}))
 
     def get_dead_letter(self, id_: str, dead_letter_id: str) -> types.DeadLetter:
