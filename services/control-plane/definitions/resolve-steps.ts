@@ -7,6 +7,7 @@ import { type OnError, type PipelineDefinition } from '../../../shared/model/def
 import { ON_ERROR_DEFAULT } from '../../../shared/model/policies.ts'
 import type { Deps } from '../deps.ts'
 import { binariesOf, sizeFaults, type Binaries } from './chain-binaries.ts'
+import { namedMember } from './named-member.ts'
 import type { Queryable } from '../store/database.ts'
 import {
   findSmartModuleReferred,
@@ -153,5 +154,7 @@ export async function chainFaults(
   if (!('refused' in answer)) return []
   // A step that never returns, or ends the process, can't say that it was the one.
   const step = answer.step ?? starting
-  return [{ path: step === undefined ? '/processors' : `/processors/${step}/config`, message: answer.refused }]
+  if (step === undefined) return [{ path: '/processors', message: answer.refused }]
+  const config = steps.find(({ index }) => index === step)?.definition.config
+  return [{ path: `/processors/${step}/config${namedMember(config, answer.refused)}`, message: answer.refused }]
 }

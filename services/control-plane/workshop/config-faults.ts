@@ -27,11 +27,13 @@ export function configFaults(parameters: unknown, config: unknown): ConfigFault[
   if (validate(config)) return []
   // An `if` that fails is there beside what its `then` or `else` found.
   const errors = (validate.errors ?? []).filter(({ keyword }) => keyword !== 'if')
-  return errors.slice(0, FAULTS_MAX).map(({ instancePath, message, params }) => {
-    const member = params.missingProperty ?? params.additionalProperty
+  return errors.slice(0, FAULTS_MAX).map(({ instancePath, message, params, propertyName }) => {
+    // What is wrong with a name is said of the object that has it.
+    const member: unknown = params.missingProperty ?? params.additionalProperty ?? params.propertyName ?? propertyName
+    const below = member === undefined ? '' : `/${String(member).replaceAll('~', '~0').replaceAll('/', '~1')}`
     const allowed = Array.isArray(params.allowedValues) ? `: ${params.allowedValues.join(', ')}` : ''
     return {
-      path: `${instancePath}${member === undefined ? '' : `/${member}`}`.slice(0, TEXT_MAX),
+      path: `${instancePath}${below}`.slice(0, TEXT_MAX),
       message: `${message ?? 'is wrong'}${allowed}`.slice(0, TEXT_MAX),
     }
   })

@@ -1,0 +1,41 @@
+/** Where a refusal of a step's config points: to the member that its SmartModule names, in every request that has steps. */
+import { expect, it } from 'vitest'
+import { loggedIn, patiently, service, unique, type Answer } from '../harness/client.ts'
+import { createPipeline, createStream } from '../harness/pipelines.ts'
+
+const client = await loggedIn(service().accounts.enterprise)
+const stream = (stream_id: string) => ({ connector_id: 'conn_stream', config: { stream_id } })
+const ask = async (method: string, path: string, body: object): Promise<Answer> => patiently(() => client.call(method, path, body))
+const faultsOf = ({ status, body }: Answer) => [status, body.error?.details?.map(({ path }) => path)]
+
+it('a step’s member is named when a pipeline is made, changed, planned and tried', async () => {
+  const [from, to] = [await createStream(client, { n: 'integer' }), await createStream(client, { n: 'integer' })]
+  const id = await createPipeline(client, from.id, [{ name: 'dps/cel', config: { filter: 'true' } }], to.id)
+  const day = { type: 'date', format: 'DD.MM' }
+  const processors = [{ module_id: 'dps/cast', config: { fields: { 'a/b.day': day } } }]
+  const at = '/fields/a~1b.day/format'
+  expect(faultsOf(await ask('PATCH', `/v1/pipelines/${id}`, { processors }))).toEqual([400, [`/processors/0/config${at}`]])
+  for (const work of ['plan', 'preview'])
+    expect(faultsOf(await ask('POST', `/v1/pipelines/${id}/${work}`, { processors }))).toEqual([400, [`/processors/0/config${at}`]])
+  const created = await ask('POST', '/v1/pipelines', { name: unique('p'), source: stream(from.id), processors, sink: stream(to.id) })
+  expect(faultsOf(created)).toEqual([400, [`/processors/0/config${at}`]])
+
+  const { processors: running } = (await client.call<{ processors: [{ version: string }] }>('GET', `/v1/pipelines/${id}`)).body
+  const canary = { step: 1, version: running[0].version, config: { set: { total: 'valu.n' } } }
+  expect(faultsOf(await ask('PATCH', `/v1/pipelines/${id}`, { canary }))).toEqual([400, ['/canary/config/set/total']])
+
+  const nameOf = async (stream_id: string) => (await client.call<{ name: string }>('GET', `/v1/streams/${stream_id}`)).body.name
+  const [source, sink] = [{ stream: await nameOf(from.id) }, { stream: await nameOf(to.id) }]
+  const steps = processors.map(({ module_id, config }) => ({ module: module_id, with: config }))
+  const manifest = { dps: 1, set: unique('set'), pipelines: { new: { source, steps, sink } } }
+  for (const work of ['plan', 'apply'])
+    expect(faultsOf(await ask('POST', `/v1/manifests/${work}`, { manifest }))).toEqual([400, [`/manifest/pipelines/new/steps/0/with${at}`]])
+})
+
+it('a step that names no member of its config is named itself', async () => {
+  const stream_id = (await createStream(client, { n: 'integer' })).id
+  const at = async (config: object) =>
+    faultsOf(await ask('POST', '/v1/smartmodules/test', { processors: [{ module_id: 'dps/filter', config }], stream_id, limit: 1 }))
+  expect(await at({ field: 'n', operator: 'in', value: 1 })).toEqual([400, ['/processors/0/config/value']])
+  expect(await at({ field: 'n', operator: 'eq' })).toEqual([400, ['/processors/0/config']])
+})
