@@ -67,13 +67,19 @@ const parts = <T extends z.ZodType>(part: T) =>
   fewMembers(z.record(Name, part), PARTS_MAX, `must have at most ${PARTS_MAX} of each kind`).default({} as never)
 /** A set: its members are only what it names, and only they are pruned. */
 export const Manifest = z
-  .strictObject({
-    dps: z.literal(1).describe('The version of this format'),
-    set: Name.describe('What owns the members: another set can’t change them'),
-    streams: parts(StreamPart),
-    smartmodules: parts(ModulePart),
-    pipelines: parts(PipelinePart),
-  })
+  .strictObject(
+    {
+      dps: z.literal(1).describe('The version of this format'),
+      set: Name.describe('What owns the members: another set can’t change them'),
+      streams: parts(StreamPart),
+      smartmodules: parts(ModulePart),
+      pipelines: parts(PipelinePart),
+    },
+    {
+      error: ({ code }) =>
+        code === 'invalid_type' ? 'must be an object with `dps: 1` and its `set` (see /manifest.schema.json)' : undefined,
+    },
+  )
   .meta({ id: 'Manifest' })
 /** A validated manifest. */
 export type Manifest = z.output<typeof Manifest>

@@ -29,7 +29,12 @@ export function parsed(text: string, at: string): unknown {
 /** The manifest of a file, with what it names in place of the names. Throws Misused for what can't be read. */
 async function manifestIn(file: string): Promise<Manifest> {
   const folder = dirname(resolve(file))
-  const written = Written.safeParse(parsed(await readableText(file, 'the manifest'), file))
+  const value = parsed(await readableText(file, 'the manifest'), file)
+  if (!isObject(value)) {
+    const what = value === null ? 'is empty' : Array.isArray(value) ? 'is a list' : 'is a single value'
+    throw new Misused(`${file} ${what}: a manifest is an object with \`dps: 1\` and its \`set\` (see /manifest.schema.json of the service)`)
+  }
+  const written = Written.safeParse(value)
   if (!written.success)
     throw new Misused(`${file}: ${written.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ')}`)
   const smartmodules: [string, unknown][] = []
