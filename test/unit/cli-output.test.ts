@@ -23,11 +23,14 @@ describe('progress', () => {
     write('stream st_1\n')
     note('\rfinished 100 %')
     note('the job has ended')
+    note('\rcompiling')
+    note('\r')
+    note('compiled')
     note('\rmore')
     end()
     end()
     expect(shown.replaceAll('\u001b[K', '')).toBe(
-      '\r10 records\r200000 records\nstream st_1\n\rfinished 100 %\nthe job has ended\n\rmore\n',
+      '\r10 records\r200000 records\nstream st_1\n\rfinished 100 %\nthe job has ended\n\rcompiling\rcompiled\n\rmore\n',
     )
   })
 

@@ -45,7 +45,8 @@ describe('dps apply', () => {
         stdin: new PassThrough(),
         isTerminal: false,
         write: () => {},
-        note: (text) => notes.push(text),
+        // Without its progress, as where there is no terminal.
+        note: (text) => void (text.startsWith('\r') || notes.push(text)),
         signal: new AbortController().signal,
       }).then((code) => (exit = code))
       while (asked === 0) await new Promise((resolve) => setImmediate(resolve))

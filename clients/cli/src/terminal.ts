@@ -2,7 +2,7 @@
 
 export type Terminal = {
   write(text: string): void
-  /** A line on standard error; one that begins with a carriage return is progress, which only terminals show. */
+  /** A line on standard error; one that begins with a carriage return is progress, which only terminals show, and without text ends. */
   note(text: string): void
   /** Ends the line of the last progress. */
   end(): void
@@ -29,7 +29,7 @@ export function createTerminal(out: (text: string) => void, err: (text: string) 
         err(`${text}\n`)
       } else if (isTerminal) {
         err(text + CLEAR_TO_END)
-        isOpen = true
+        isOpen = text !== '\r'
       }
     },
   }

@@ -56,6 +56,9 @@ export async function sourceOf(file: string, at = 'the source') {
   return { language: 'typescript' as const, code: await readableText(file, at) }
 }
 
+/** What is said while the service works on the SmartModule in the file. */
+export const workOn = (file: string, name = nameOf(file)): string => `${isBinary(file) ? 'inspecting' : 'compiling'} ${name}`
+
 type Uploaded = { source: NonNullable<Trial['processors'][number]['source']> } | { wasm_binary: string }
 
 /** The SmartModule in the file that `at` names: a source, or a binary. Throws Misused where it can't be read. */

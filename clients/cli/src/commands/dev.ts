@@ -4,6 +4,7 @@ import { basename, dirname, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { contextOf, WORKSHOP_TIMEOUT_MS, type Context, type Io } from '../context.ts'
 import { Interrupted, ofSource, outcomeOf, textOf } from '../outcome.ts'
+import { during } from '../progress.ts'
 import { samplesAt } from '../samples.ts'
 import {
   configOf,
@@ -15,6 +16,7 @@ import {
   recordsOf,
   resultOf,
   sourceOf,
+  workOn,
   type FormatOptions,
   type RecordOptions,
   type Trial,
@@ -123,7 +125,8 @@ export function addDevCommand(program: Command, io: Io): void {
       async function run(): Promise<void> {
         const source = await sourceOf(file)
         code = source.code
-        const results = await ofSource(given, resultsOf(context, { source, ...formats, config }, records))
+        const running = resultsOf(context, { source, ...formats, config }, records)
+        const results = await ofSource(given, during(io, workOn(file, name), running))
         keep(results)
         let changed = 0
         for (const [record, { in: input, result }] of results) {
@@ -141,21 +144,24 @@ export function addDevCommand(program: Command, io: Io): void {
         beforeName = 'in the run before'
         if (samples === undefined) return
         const kept = await samplesAt(samples, '--samples')
-        const faults = await ofSource(given, faultsOf(context, { source }, kept, formats))
+        const testing = faultsOf(context, { source }, kept, formats)
+        const faults = await ofSource(given, during(io, `testing ${name}`, testing))
         for (const { sample, what, expected, made } of faults) io.note(`sample ${sample}: ${what} should be ${expected}, and is ${made}`)
         if (faults.length === 0) io.note(`${kept.length} ${kept.length === 1 ? 'sample passes' : 'samples pass'}`)
       }
 
       async function deploy(): Promise<void> {
         const tests = samples === undefined ? {} : { tests: await samplesAt(samples, '--samples') }
-        const { version } = await ofSource(given, dps.smartmodules.deploy({ name, source: await sourceOf(file), ...tests }))
+        const deploying = dps.smartmodules.deploy({ name, source: await sourceOf(file), ...tests })
+        const { version } = await ofSource(given, during(io, workOn(file, name), deploying))
         io.note(`${name} ${version} is deployed`)
       }
 
       const deployed = (await dps.smartmodules.list({ name })).modules.find((each) => each.name === name)
       if (deployed) {
         await attempt(async () => {
-          before = await resultsOf(context, { module_id: deployed.id, config }, records)
+          const running = resultsOf(context, { module_id: deployed.id, config }, records)
+          before = await during(io, `running ${name} ${deployed.version}`, running)
           keep(before)
           beforeName = `in version ${deployed.version}`
         })

@@ -6,6 +6,7 @@ import { writeJson, type Client, type Manifest, type ManifestPlan } from '../../
 import { contextOf, type Context, type GlobalOptions, type Io } from '../context.ts'
 import { Differs, Misused } from '../outcome.ts'
 import { fromYaml, toYaml } from '../output.ts'
+import { during } from '../progress.ts'
 import { readableText, samplesAt } from '../samples.ts'
 import { moduleIn } from '../trials.ts'
 
@@ -102,13 +103,16 @@ function show({ out }: Context, plan: ManifestPlan): void {
   })
 }
 
+const changesIn = ({ changes: { length } }: ManifestPlan): string => `${length} ${length === 1 ? 'change' : 'changes'}`
+
 const HASH_LEAST = 8
 
-/** The whole hash of the present plan, given its beginning. Throws Misused when it belongs to another plan. */
-async function wholeHash({ dps }: Context, request: Parameters<Client['manifests']['plan']>[0], given: string): Promise<string> {
+/** The present plan, given the beginning of its hash. Throws Misused when that belongs to another plan. */
+async function planNamed({ dps }: Context, request: Parameters<Client['manifests']['plan']>[0], given: string): Promise<ManifestPlan> {
   if (given.length < HASH_LEAST) throw new Misused(`--plan-hash must have at least ${HASH_LEAST} characters`)
-  const { hash } = await dps.manifests.plan(request)
-  if (hash.startsWith(given)) return hash
+  const plan = await dps.manifests.plan(request)
+  const { hash } = plan
+  if (hash.startsWith(given)) return plan
   throw new Misused(
     `this is not the plan’s hash (it is now ${hash}): were the same flags given (--prune, --replace)? If so, something that the plan is about has changed since`,
   )
@@ -128,12 +132,12 @@ export function addManifestCommands(program: Command, io: Io): void {
     .description('say what applying a manifest would change; fails where it would change something')
     .action(async (file: string, given: Options, command: Command) => {
       const context = contextOf(io, command, { timeoutMs: MANIFEST_TIMEOUT_MS })
-      const plan = await context.dps.manifests.plan(await asked(file, given))
+      const plan = await during(io, `planning ${file}`, context.dps.manifests.plan(await asked(file, given)))
       const { changes, unchanged, hash } = plan
       show(context, plan)
       if (changes.length === 0) return io.note(`nothing to do: ${unchanged} unchanged`)
       io.note(`the plan’s hash is ${hash}`)
-      throw new Differs(`${changes.length} ${changes.length === 1 ? 'change' : 'changes'}, ${unchanged} unchanged`)
+      throw new Differs(`${changesIn(plan)}, ${unchanged} unchanged`)
     })
   options(program.command('apply <manifest>'))
     .description('make the changes that `dps diff` names')
@@ -141,11 +145,12 @@ export function addManifestCommands(program: Command, io: Io): void {
     .action(async (file: string, given: Options, command: Command) => {
       const context = contextOf(io, command, { isFinished: true, timeoutMs: MANIFEST_TIMEOUT_MS })
       const request = await asked(file, given)
-      const hash = given.planHash === undefined ? undefined : await wholeHash(context, request, given.planHash)
-      const answer = await context.dps.manifests.apply({ ...request, ...(hash === undefined ? {} : { hash }) })
+      const { planHash } = given
+      const plan = planHash === undefined ? undefined : await during(io, `planning ${file}`, planNamed(context, request, planHash))
+      const what = plan ? `applying ${changesIn(plan)} of ${file}` : `applying ${file}`
+      const answer = await during(io, what, context.dps.manifests.apply({ ...request, ...(plan ? { hash: plan.hash } : {}) }))
       show(context, answer)
-      const { length } = answer.changes
-      io.note(length === 0 ? `nothing to do: ${answer.unchanged} unchanged` : `${length} ${length === 1 ? 'change' : 'changes'} made`)
+      io.note(answer.changes.length === 0 ? `nothing to do: ${answer.unchanged} unchanged` : `${changesIn(answer)} made`)
     })
   program
     .command('export <set>')

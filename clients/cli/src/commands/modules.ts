@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { contextOf, WORKSHOP_TIMEOUT_MS, type Io } from '../context.ts'
 import { Differs, Misused, ofSource } from '../outcome.ts'
+import { during } from '../progress.ts'
 import { samplesAt } from '../samples.ts'
 import { secretFrom } from '../secret-input.ts'
 import {
@@ -15,6 +16,7 @@ import {
   recordsOf,
   showTraces,
   sourceOf,
+  workOn,
   type FormatOptions,
   type RecordOptions,
 } from '../trials.ts'
@@ -31,7 +33,7 @@ export function addModuleCommands(program: Command, io: Io): void {
       const context = contextOf(io, command, { timeoutMs: WORKSHOP_TIMEOUT_MS })
       const processors = [{ ...(await moduleIn(file)), ...(await formatsOf(context, file, records)), config: configOf(config) }]
       const chosen = await recordsOf(context, records)
-      const answer = await ofSource(file, context.dps.smartmodules.test({ processors, ...chosen }))
+      const answer = await ofSource(file, during(io, workOn(file), context.dps.smartmodules.test({ processors, ...chosen })))
       showTraces(context, answer.records)
     })
   formatOptions(program.command('test <source>'))
@@ -40,7 +42,8 @@ export function addModuleCommands(program: Command, io: Io): void {
     .action(async (file: string, { samples, ...chosen }: FormatOptions & { samples: string }, command: Command) => {
       const context = contextOf(io, command, { timeoutMs: WORKSHOP_TIMEOUT_MS })
       const given = await samplesAt(samples, '--samples')
-      const faults = await ofSource(file, faultsOf(context, await moduleIn(file), given, await formatsOf(context, file, chosen)))
+      const testing = faultsOf(context, await moduleIn(file), given, await formatsOf(context, file, chosen))
+      const faults = await ofSource(file, during(io, `testing ${chosen.name ?? nameOf(file)}`, testing))
       if (faults.length === 0) return context.out.many([], {}, `${given.length} ${given.length === 1 ? 'sample passes' : 'samples pass'}`)
       context.out.many(faults, {
         sample: (fault) => fault.sample,
@@ -55,7 +58,8 @@ export function addModuleCommands(program: Command, io: Io): void {
     .description('say what is wrong with a SmartModule’s source, by line and column; fails where something is')
     .action(async (file: string, _options: object, command: Command) => {
       const context = contextOf(io, command, { timeoutMs: WORKSHOP_TIMEOUT_MS })
-      const { ok, details, ...more } = await context.dps.smartmodules.compile({ source: await sourceOf(file) })
+      const compiling = context.dps.smartmodules.compile({ source: await sourceOf(file) })
+      const { ok, details, ...more } = await during(io, workOn(file), compiling)
       if (ok) return context.out.one(more)
       context.out.many(details, {
         place: ({ line = 1, column = 1 }) => `${file}:${line}:${column}`,
@@ -80,7 +84,7 @@ export function addModuleCommands(program: Command, io: Io): void {
         ...(description === undefined ? {} : { description }),
         ...(samples === undefined ? {} : { tests: await samplesAt(samples, '--samples') }),
       }
-      context.out.one(await ofSource(file, context.dps.smartmodules.deploy(module)))
+      context.out.one(await ofSource(file, during(io, workOn(file, module.name), context.dps.smartmodules.deploy(module))))
     })
   const secret = program.command('secret').description('values that connectors use and no answer shows')
   secret
