@@ -65,6 +65,8 @@ type Cut = { round: FetchedRound; rest: RoundPartition[]; done: number }
 
 /** How often a sink's time boundary is checked. */
 const BOUNDARY_LOOK_MS = 100
+/** How often a task whose sink is a topic looks whether it has passed nothing but control batches for long. */
+const QUIET_LOOK_MS = 5000
 /** Another member has the rest of a job's partitions for a moment. */
 const OTHERS_LOOK_MS = 1000
 
@@ -109,7 +111,7 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
   const around = { ...options, onCommit: progress.onCommit, hasNext, signal: AbortSignal.any([stopped.signal, options.writesOver]) }
   const writer = rows ? openRowWriter({ ...around, ...rows, topicId: layout.topicId }) : createTopicWriter(around)
   /** A time boundary can be reached without a new record. */
-  const timer = rows && !isRecovery ? setInterval(() => writer.isDue() && fetcher.interrupt(), BOUNDARY_LOOK_MS) : undefined
+  const timer = isRecovery ? undefined : setInterval(() => writer.isDue() && fetcher.interrupt(), rows ? BOUNDARY_LOOK_MS : QUIET_LOOK_MS)
   const open = createOpenRounds(progress.onInFlight)
   let writing: Promise<void> = Promise.resolve()
   let inputBytes = 0

@@ -61,11 +61,12 @@ export function createTopicWriter(options: TopicWriterOptions): RoundWriter {
     running.chain.recycle(outcomes)
   }
 
+  const isQuietDue = () => uncommitted.size > 0 && performance.now() - lastCommitAt > QUIET_COMMIT_MS
   return {
     async take(running, outcomes, inputBytes, release) {
       for (const { partition, nextOffset } of outcomes) uncommitted.set(partition, nextOffset)
       const records = outcomes.reduce((sum, outcome) => sum + outcome.records, 0)
-      if (records > 0 || performance.now() - lastCommitAt > QUIET_COMMIT_MS) {
+      if (records > 0 || isQuietDue()) {
         const bytes = outcomes.reduce((sum, { sink, deadLetters }) => sum + bytesOf(sink) + bytesOf(deadLetters), 0)
         const startedAt = performance.now()
         options.budget.use(bytes)
@@ -79,10 +80,11 @@ export function createTopicWriter(options: TopicWriterOptions): RoundWriter {
       release()
       options.onCommit(records)
     },
-    isDue: () => false,
-    // Commit progress over control batches: if retention later moves the log start past them, that must not look like lost records.
+    isDue: isQuietDue,
+    // Commit progress over control batches: if retention later moves the log start past them, that must not look like lost records; nor
+    // must they look like records that wait.
     async flush(running, isAll) {
-      if (isAll && uncommitted.size > 0) await write(running, [], 0)
+      if (isAll ? uncommitted.size > 0 : isQuietDue()) await write(running, [], 0)
     },
     waitMs: (inputBytes) => (inputBytes < SMALL_ROUND_BYTES ? pace.intervalMs() - (performance.now() - lastCommitAt) : 0),
     drop() {},
