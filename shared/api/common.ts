@@ -92,6 +92,11 @@ export const TaskRole = z.enum(TASK_ROLES).meta({ id: 'TaskRole' })
 export const MeasureKind = z.enum(MEASURE_KINDS).meta({ id: 'MeasureKind' })
 /** Records by outcome. */
 export const RecordCounts = Counters.meta({ id: 'RecordCounts' })
+/** How far behind a pipeline is, asked of Kafka. */
+export const LagNow = z
+  .number()
+  .int()
+  .describe('Offsets between position and end, asked of Kafka now: markers of transactions and gaps in the log count too')
 /** Why a record failed. */
 export const RecordError = z.object({ code: z.string(), message: z.string() }).meta({ id: 'RecordError' })
 

@@ -1,7 +1,7 @@
 /** Contracts that inspect a pipeline: its positions, the outcomes of its records, and what it does to a single record. */
 import { z } from 'zod'
 import { LIMITS } from '../model/limits.ts'
-import { IdParams, JsonObject, MeasureKind, RecordCounts, RecordError } from './common.ts'
+import { IdParams, JsonObject, LagNow, MeasureKind, RecordCounts, RecordError } from './common.ts'
 import { HeaderBytes, KeyBytes, ValueBytes } from './dead-letters.ts'
 import { contract, Id, queryInteger, Timestamp } from './contract.ts'
 import { PipelineRequest, StreamPlace } from './pipelines.ts'
@@ -20,7 +20,7 @@ export const getPipelineOffsetsContract = contract({
       pipeline_id: Id,
       topic: z.string(),
       group_id: z.string(),
-      lag: z.number().int(),
+      lag: LagNow,
       partitions: z.array(
         z.object({
           partition: z.number().int(),
@@ -62,10 +62,12 @@ export const getPipelineAccountingContract = contract({
       pipeline_id: Id,
       revision: z.number().int(),
       balanced: z.boolean(),
-      totals: Balance,
+      totals: Balance.describe('Over all revisions, as are those of `partitions`'),
       steps: z
         .array(RecordCounts.extend({ step: z.number().int(), module: z.string(), version: z.string() }))
-        .describe('What the sink refuses is among `failed` of the last one, and not among its `out`'),
+        .describe(
+          'Since the current revision began, unlike `totals`. What the sink refuses is among `failed` of the last one, and not among its `out`',
+        ),
       partitions: z.array(Balance.extend({ partition: z.number().int(), revision: z.number().int().nullable() })),
     }),
   },
@@ -84,8 +86,8 @@ export const getPipelineMetricsContract = contract({
     200: z.object({
       pipeline_id: Id,
       records_per_second: z.number(),
-      lag: z.number().int(),
-      totals: Balance,
+      lag: LagNow,
+      totals: Balance.describe('Over all revisions'),
       modules: z
         .array(
           z.object({

@@ -15,6 +15,7 @@ import {
   Flag,
   IdParams,
   JsonObject,
+  LagNow,
   ListQuery,
   listOf,
   LostPosition,
@@ -310,7 +311,12 @@ const Task = ShownTask.extend({
   role: TaskRole,
   measures: z.array(reported.measures.unwrap().element.extend({ kind: MeasureKind }).meta({ id: 'TaskMeasure' })),
   partitions: z.array(
-    reported.partitions.element.extend({ steps: z.array(RecordCounts), totals: RecordCounts.optional() }).meta({ id: 'TaskPartition' }),
+    reported.partitions.element
+      .extend({
+        steps: z.array(RecordCounts).describe('Since the task’s revision began'),
+        totals: RecordCounts.optional().describe('Of the whole chain, over all revisions'),
+      })
+      .meta({ id: 'TaskPartition' }),
   ),
 }).meta({ id: 'PipelineTask' })
 
@@ -331,7 +337,7 @@ export const getPipelineStatusContract = contract({
       desired: z.string(),
       has_canary: z.boolean().describe('There is one at `GET /pipelines/{id}/canary`, which is not promoted'),
       revision: z.number().int(),
-      lag: z.number().int(),
+      lag: LagNow.describe(`${LagNow.description}; as of the tasks’ last reports while Kafka is away`),
       records_per_second: z.number(),
       tasks: z.array(Task),
     }),

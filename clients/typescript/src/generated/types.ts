@@ -355,8 +355,8 @@ export type GetPipelineAccountingResponse = {
   /** Opaque id */ pipeline_id: string
   revision: number
   balanced: boolean
-  totals: Balance
-  /** What the sink refuses is among `failed` of the last one, and not among its `out` */ steps: {
+  /** Over all revisions, as are those of `partitions` */ totals: Balance
+  /** Since the current revision began, unlike `totals`. What the sink refuses is among `failed` of the last one, and not among its `out` */ steps: {
     in: number
     out: number
     filtered: number
@@ -411,8 +411,8 @@ export type GetPipelineLogsResponse = { /** Opaque id */ pipeline_id: string; lo
 export type GetPipelineMetricsResponse = {
   /** Opaque id */ pipeline_id: string
   records_per_second: number
-  lag: number
-  totals: Balance
+  /** Offsets between position and end, asked of Kafka now: markers of transactions and gaps in the log count too */ lag: number
+  /** Over all revisions */ totals: Balance
   /** What SmartModules have counted and observed since the tasks started */ modules: {
     step: number
     module: string | null
@@ -428,7 +428,7 @@ export type GetPipelineOffsetsResponse = {
   /** Opaque id */ pipeline_id: string
   topic: string
   group_id: string
-  lag: number
+  /** Offsets between position and end, asked of Kafka now: markers of transactions and gaps in the log count too */ lag: number
   partitions: {
     partition: number
     /** First offset that the topic still holds */ start: number
@@ -445,7 +445,7 @@ export type GetPipelineStatusResponse = {
   desired: string
   /** There is one at `GET /pipelines/{id}/canary`, which is not promoted */ has_canary: boolean
   revision: number
-  lag: number
+  /** Offsets between position and end, asked of Kafka now: markers of transactions and gaps in the log count too; as of the tasks’ last reports while Kafka is away */ lag: number
   records_per_second: number
   tasks: PipelineTask[]
 }
@@ -1114,7 +1114,14 @@ export type TailWaiting = { reason: string }
 
 export type TaskMeasure = { step: number; name: string; kind: MeasureKind; times: number; sum: number }
 
-export type TaskPartition = { partition: number; position: string; end: string; lag: string; steps: RecordCounts[]; totals?: RecordCounts }
+export type TaskPartition = {
+  partition: number
+  position: string
+  end: string
+  lag: string
+  /** Since the task’s revision began */ steps: RecordCounts[]
+  /** Of the whole chain, over all revisions */ totals?: RecordCounts
+}
 
 export type TaskRole = 'chain' | 'intake'
 
