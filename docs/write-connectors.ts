@@ -47,11 +47,14 @@ function tableOf(config: z.ZodObject): string {
   return `| member | type | | meaning |\n|---|---|---|---|\n${rows.join('\n')}\n`
 }
 
+/** Pages that show a connector at work. */
+const GUIDES: Record<string, string> = { 'storage-bucket': '[A guide, from files to a table](files.md)' }
+
 const parts: string[] = []
 for (const connector of CONNECTORS) {
   const { id, name, description, version, source, sink } = connector
   parts.push(
-    `## ${name}\n\n\`${id}\`, ${kindOf(connector)}, version ${version}. ${description} [More](../shared/connectors/${name}/README.md)\n`,
+    `## ${name}\n\n\`${id}\`, ${kindOf(connector)}, version ${version}. ${description} ${[`[More](../shared/connectors/${name}/README.md)`, ...(GUIDES[name] ? [GUIDES[name]] : [])].join('; ')}\n`,
   )
   if (source) parts.push(`### ${name} as a source\n\n${tableOf(source.config)}`)
   if (sink) parts.push(`### ${name} as a sink\n\n${tableOf(sink.config)}`)

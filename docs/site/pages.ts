@@ -8,7 +8,10 @@ const ROOT = join(import.meta.dirname, '..', '..')
 export type Page = { source: string; path: string; title: string; group: string; markdown: string }
 
 const GROUPS: readonly [group: string, sources: readonly string[]][] = [
-  ['Get started', ['README.md', 'docs/streams.md', 'docs/smartmodules.md', 'shared/smartmodule/sdk/README.md', 'docs/connectors.md']],
+  [
+    'Get started',
+    ['README.md', 'docs/streams.md', 'docs/smartmodules.md', 'shared/smartmodule/sdk/README.md', 'docs/connectors.md', 'docs/files.md'],
+  ],
   [
     'Tools',
     ['docs/operating/console.md', 'clients/cli/README.md', 'docs/manifests.md', 'clients/typescript/README.md', 'clients/python/README.md'],

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { eventually, service, unique, type Client } from '../harness/client.ts'
+import { columnTypes, openS3, openWarehouse, waitForRows } from '../harness/connectors.ts'
 import { openAccount } from '../harness/operator.ts'
 import { createStream, readAll, waitForTotal, write } from '../harness/pipelines.ts'
 import { python } from '../harness/python.ts'
@@ -146,6 +147,34 @@ describe('dps', () => {
       1,
       { changes: expect.arrayContaining([expect.objectContaining({ name: 'big-orders' })]) },
     ])
+  })
+})
+
+describe('the guide to files', () => {
+  it('leads from objects to a table, a redrive and Parquet', async (context) => {
+    if (isFolder(service().bucket)) context.skip('files are copied into a bucket that is a folder')
+    const name = unique('sales').replaceAll('-', '_').toLowerCase()
+    const [begin = '', ...parts] = (await blocksOf('docs/files.md', 'sh')).map((block) =>
+      block.replaceAll('sales', name).replaceAll('days', `${name}_days`),
+    )
+    const env = { PATH: `${join(ROOT, 'clients', 'cli')}:${process.env.PATH}` }
+    const run = (part: string) => shell(begin + parts.find((each) => each.includes(part))!, env)
+    const [warehouse, s3] = [await openWarehouse(), openS3()]
+    await run('monday.csv')
+    await waitForRows(warehouse, name, 2)
+    expect(await columnTypes(warehouse, name)).toEqual({ id: 'bigint', amount: 'numeric', day: 'date' })
+    await eventually('the third row is a dead letter', async () => (await run('dlq groups')).stdout.includes('is not a decimal: "n/a"'))
+    await run('dlq redrive')
+    await waitForRows(warehouse, name, 3)
+    await run('tuesday.ndjson.gz')
+    await waitForRows(warehouse, name, 5)
+    await run('days.yaml')
+    await eventually('there is a folder for each day', async () => (await s3.keys(`${name}_days/`)).length === 5)
+    expect((await s3.keys(`${name}_days/`))[0]).toContain('/day=2026-11-22/')
+    // One more shows the table.
+    expect(parts.filter((each) => !each.includes('psql')).length).toBe(5)
+    s3.close()
+    await warehouse.end()
   })
 })
 
