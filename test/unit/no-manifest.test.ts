@@ -32,7 +32,7 @@ it.each([
   expect([exit, said]).toEqual([2, [`dps: ${file} ${what}: ${needed}`]])
 })
 
-it.each([null, [], 'shop', 1])('the service says the same of %j', (manifest) => {
+it.each([[null], [[]], ['shop'], [1]])('the service says the same of %j', (manifest) => {
   const message = 'must be an object with `dps: 1` and its `set` (see /manifest.schema.json)'
   for (const { request } of [planManifestContract, applyManifestContract])
     expect(validated(request.body, { manifest })).toEqual({ details: [{ path: '/manifest', message }] })
