@@ -9,7 +9,7 @@ import {
   type CompletionResult,
 } from '@codemirror/autocomplete'
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands'
-import { javascript } from '@codemirror/lang-javascript'
+import { typescriptLanguage } from '@codemirror/lang-javascript'
 import { bracketMatching, HighlightStyle, indentOnInput, syntaxHighlighting } from '@codemirror/language'
 import { lintGutter, lintKeymap, setDiagnostics } from '@codemirror/lint'
 import { EditorState, Prec } from '@codemirror/state'
@@ -134,7 +134,8 @@ export function CodeEditor({
           indentOnInput(),
           lintGutter(),
           autocompletion({ override: [complete, (context) => (context.matchBefore(/\.\w*/) ? null : completeAnyWord(context))] }),
-          javascript({ typescript: true }),
+          // Without the language's own completions: those above are in their place.
+          typescriptLanguage,
           syntaxHighlighting(COLORS),
           THEME,
           EditorView.lineWrapping,
