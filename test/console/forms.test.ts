@@ -127,8 +127,12 @@ describe.skipIf(!hasBrowser)('a group of dead letters', () => {
       const config = page.getByLabel(/Config of dps\/cel/)
       const tryIt = page.getByRole('button', { name: /Try on 2/ })
       const save = page.getByRole('button', { name: 'Save as the next revision' })
+      // Why neither it nor a redrive can be pressed yet.
+      await page.getByText('Change something first.').waitFor()
+      await page.getByText('Count them first.').waitFor()
       const release = await holdBack(page, '**/v1/pipelines/*/preview')
       await config.fill('{"filter": "value.count == 0"}')
+      await page.getByText('Try the change first.').waitFor()
       await tryIt.click()
       await config.fill('{"filter": "value.count == 1"}')
       await release()
@@ -151,6 +155,7 @@ describe.skipIf(!hasBrowser)('a group of dead letters', () => {
         route.fulfill({ json: { dead_letters: [], total: 0, page: 1, page_size: 20 } }),
       )
       await page.getByText('None of this group is pending any more.').waitFor()
+      await page.getByText('No record is pending.').waitFor()
       expect(await config.inputValue()).toBe('{"filter": "value.count == 1"}')
       // What is written there would be lost.
       page.once('dialog', (dialog) => void dialog.accept())

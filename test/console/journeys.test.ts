@@ -333,6 +333,7 @@ describe.skipIf(!hasBrowser)('keys', () => {
       await page.locator('summary', { hasText: 'New key' }).click()
       const name = unique('console')
       await page.getByLabel('Name of the new key').fill(name)
+      await page.getByText('Choose what it may do first.').waitFor()
       await page.getByLabel('streams:read').check()
       await page.getByRole('button', { name: 'Make the key' }).click()
       await page.getByRole('dialog').locator('code').first().waitFor()

@@ -143,6 +143,7 @@ function Begin({ pipeline, onChanged }: { pipeline: Pipeline; onChanged(): void 
         </select>
       </label>
       <button disabled={isBusy || version === ''}>Try it</button>
+      {version === '' && <span class="quiet">Choose a version first.</span>}
       <Refused failure={failure} />
       <SameAs
         ways={() => {

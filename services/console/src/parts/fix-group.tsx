@@ -222,7 +222,9 @@ function Fix({
         <button type="button" disabled={isBusy || !isChanged || !traces} onClick={() => void run(save)}>
           Save as the next revision
         </button>
-        <span class="quiet">A canary, if one runs, ends with it.</span>
+        <span class="quiet">
+          {!isChanged ? 'Change something first.' : traces ? 'A canary, if one runs, ends with it.' : 'Try the change first.'}
+        </span>
       </div>
       <Refused failure={failure} />
       <SameAs
@@ -270,6 +272,7 @@ function Redrive({ path, group, isEmpty, onDone }: { path: string; group: Group;
         <button type="button" disabled={isBusy || dryRun === undefined} onClick={() => void run(() => redrive(false))}>
           Redrive{dryRun !== undefined && ` ${count(dryRun)}`}
         </button>
+        {dryRun === undefined && <span class="quiet">{isEmpty ? 'No record is pending.' : 'Count them first.'}</span>}
       </div>
       <Refused failure={failure} />
       <SameAs

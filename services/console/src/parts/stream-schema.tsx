@@ -99,6 +99,7 @@ function Change({ stream, onChanged }: { stream: Stream; onChanged(): void }) {
             What would break
           </button>
           <button disabled={isBusy || found?.compatible !== true}>Change</button>
+          {!found && <span class="quiet">See what would break first.</span>}
         </div>
         <SameAs ways={() => ({ curl: asCurl([{ method: 'PATCH', path: `/streams/${stream.id}`, body: body() }]) })} />
       </form>

@@ -66,7 +66,8 @@ function NewKey({ onMade }: { onMade(made: CreateKeyResponse): void }) {
         ))}
       </fieldset>
       <Refused failure={failure} />
-      <button disabled={isBusy || scopes.length === 0}>Make the key</button>
+      <button disabled={isBusy || scopes.length === 0}>Make the key</button>{' '}
+      {scopes.length === 0 && <span class="quiet">Choose what it may do first.</span>}
       <SameAs
         ways={() => {
           needed(name, scopes)

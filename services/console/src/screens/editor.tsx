@@ -179,7 +179,7 @@ function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | unde
           goTo={chosen}
         />
         <p class="quiet">
-          {mayTry() && 'Ctrl-S or Ctrl-Enter runs it. '}A draft stays in this browser.{' '}
+          {mayTry() ? 'Ctrl-S or Ctrl-Enter runs it. ' : 'Your role may look, but not run or deploy code. '}A draft stays in this browser.{' '}
           <a href={new URL('../docs/sdk', HOME).href} target="_blank">
             What sources can use
           </a>
