@@ -96,6 +96,10 @@ describe.skipIf(!hasBrowser)('the first pipeline', () => {
       await page.locator('.equation').getByText('3 in').waitFor()
       await page.locator('.equation').getByText('2 out').waitFor()
       await page.locator('.equation').getByText('1 filtered').waitFor()
+      // The hour's curves have axes: the largest value with its unit, and the times at both ends.
+      const rates = page.getByRole('region', { name: 'The last hour' }).locator('figure').first()
+      await rates.getByText(/^0\.\d\/s$/).waitFor()
+      expect(await rates.locator('time').first().innerText()).toBe('1 h ago')
     })
   })
 

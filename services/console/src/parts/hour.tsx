@@ -1,9 +1,11 @@
-/** The last hour of a pipeline as two small curves: records a second, and lag. */
+/** The last hour of a pipeline as two small curves with their axes: records a second, and lag. */
 import type { GetPipelineHistoryResponse } from '../../../../clients/typescript/src/generated/types.ts'
-import { compact, rate, utc } from '../format.ts'
+import { compact, rate } from '../format.ts'
 import { useQuery } from '../query.ts'
+import { Time } from './parts.tsx'
 
 const REFRESH_MS = 10_000
+const HOUR_MS = 3_600_000
 const [WIDTH, HEIGHT] = [360, 60]
 
 type Point = GetPipelineHistoryResponse['points'][number]
@@ -21,19 +23,44 @@ function valuesOf(points: Point[], seconds: number, nowMs: number, of: (point: P
   return values.map((value) => (before = Number.isNaN(value) ? (isKept ? before : 0) : value))
 }
 
-function Curve({ name, values, shown }: { name: string; values: number[]; shown: string }) {
-  const most = Math.max(...values, 1e-9)
+function Curve({
+  name,
+  values,
+  format,
+  nowMs,
+  note,
+}: {
+  name: string
+  values: number[]
+  /** With its unit. */
+  format(value: number): string
+  nowMs: number
+  note?: string | undefined
+}) {
+  const largest = Math.max(...values)
+  const top = largest || 1
   const path = values
-    .map((value, index) => `${((index / (values.length - 1)) * WIDTH).toFixed(1)},${(HEIGHT - (value / most) * (HEIGHT - 2)).toFixed(1)}`)
+    .map((value, index) => `${((index / (values.length - 1)) * WIDTH).toFixed(1)},${(HEIGHT - (value / top) * (HEIGHT - 2)).toFixed(1)}`)
     .join(' ')
   return (
     <figure class="curve">
       <figcaption>
-        {name} <span class="quiet">{shown}</span>
+        {name} {note && <span class="bad">{note}</span>}
       </figcaption>
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={`${name} in the last hour: ${shown}`}>
+      <small>
+        <span>{format(top)}</span> <span>0</span>
+      </small>
+      <svg
+        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`${name} in the last hour: at most ${format(largest)}`}
+      >
         <polyline points={path} />
       </svg>
+      <small class="times">
+        <Time at={new Date(nowMs - HOUR_MS).toISOString()} /> <Time at={new Date(nowMs).toISOString()} />
+      </small>
     </figure>
   )
 }
@@ -47,13 +74,15 @@ export function Hour({ id }: { id: string }) {
   const lags = valuesOf(points, interval_seconds, nowMs, ({ lag }) => lag, true)
   const failed = points.reduce((sum, point) => sum + point.failed, 0)
   return (
-    <section aria-label="The last hour" class="columns" title={`since ${utc(points[0]!.at)}`}>
+    <section aria-label="The last hour" class="columns">
       <Curve
         name="Records a second"
         values={rates}
-        shown={`at most ${rate(Math.max(...rates))}${failed > 0 ? `, ${compact(failed)} failed` : ''}`}
+        format={(value) => `${rate(value)}/s`}
+        nowMs={nowMs}
+        note={failed > 0 ? `${compact(failed)} failed` : undefined}
       />
-      <Curve name="Lag" values={lags} shown={`at most ${compact(Math.max(...lags))}`} />
+      <Curve name="Lag" values={lags} format={(value) => `${compact(value)} ${value === 1 ? 'offset' : 'offsets'}`} nowMs={nowMs} />
     </section>
   )
 }
