@@ -103,6 +103,16 @@ describe.skipIf(!hasBrowser)('the first pipeline', () => {
     })
   })
 
+  it('has a name that is free from the start', async () => {
+    for (const name of ['orders', 'orders-2-filtered']) await createStream(client, { id: 'string' }, { name })
+    await inConsole(async ({ page }) => {
+      await page.goto(`${service().apiUrl}/console/start`)
+      await eventually('the name is free', async () => (await page.getByLabel(/^Name/).inputValue()) === 'orders-3')
+      await page.getByRole('button', { name: 'Make the pipeline' }).click()
+      await page.getByRole('heading', { name: 'orders-3-pipeline' }).waitFor()
+    })
+  })
+
   it('is shown as curl and as a manifest, which make the same', async () => {
     await inConsole(async ({ page }) => {
       await page.goto(`${service().apiUrl}/console/start`)

@@ -1,12 +1,12 @@
 /** The first pipeline: a few lines of JSON, or of CSV, become a stream, an expression becomes its step, and the counter runs. */
 import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
-import type { TestSmartModuleResponse, Trace } from '../../../../clients/typescript/src/generated/types.ts'
+import type { ListStreamsResponse, TestSmartModuleResponse, Trace } from '../../../../clients/typescript/src/generated/types.ts'
 import { HOME, post, remove } from '../api.ts'
 import { Field, Refused, Title } from '../parts/parts.tsx'
 import { Results } from '../parts/results.tsx'
 import { SameAs, type Ways } from '../parts/same-as.tsx'
-import { useAction } from '../query.ts'
+import { useAction, useAll } from '../query.ts'
 import { fedSchemaOf, generatedOf, isCsv, rowsOf, schemaOf } from '../rows.ts'
 import { may } from '../session.ts'
 import { asCurl, asYaml, needed, operand, quoted, variable } from '../same-as.ts'
@@ -24,6 +24,18 @@ const TEMPLATES = [
   ['a text that begins so', 'value.city.startsWith("W")'],
   ['a field that is there', 'has(value.amount)'],
 ] as const
+
+/** The stream that the pipeline writes. */
+const sinkOf = (name: string): string => `${name}-filtered`
+
+/** The name that is typed; until then one for which neither of the two streams exists yet. */
+function useName() {
+  const taken = new Set(useAll<ListStreamsResponse>('/streams').data?.streams.map(({ name }) => name))
+  const [typed, setName] = useState<string>()
+  let free = NAME
+  for (let n = 2; taken.has(free) || taken.has(sinkOf(free)); n++) free = `${NAME}-${n}`
+  return { name: typed ?? free, setName, isOwn: typed !== undefined && typed !== free }
+}
 
 const stepsOf = (filter: string) => [{ module_id: 'dps/cel', config: { filter: filter.trim() === '' ? 'true' : filter } }]
 
@@ -57,9 +69,9 @@ function waysOf(name: string, text: string, filter: string, isFed: boolean): Way
   const [source, sink] = [variable('SOURCE'), variable('SINK')]
   const steps = filter.trim() === '' ? [] : [{ module: 'dps/cel', with: { filter } }]
   const yaml = asYaml(name, {
-    streams: { [name]: { schema }, [`${name}-filtered`]: { schema } },
+    streams: { [name]: { schema }, [sinkOf(name)]: { schema } },
     pipelines: {
-      [`${name}-pipeline`]: { source: { stream: name }, steps, sink: { stream: `${name}-filtered` } },
+      [`${name}-pipeline`]: { source: { stream: name }, steps, sink: { stream: sinkOf(name) } },
       ...(isFed ? { [`${name}-generator`]: { source: { connector: 'generator', with: generated(schema) }, sink: { stream: name } } } : {}),
     },
   })
@@ -67,7 +79,7 @@ function waysOf(name: string, text: string, filter: string, isFed: boolean): Way
   return {
     curl: asCurl([
       { method: 'POST', path: '/streams', body: { name, schema }, into: 'SOURCE', take: 'id' },
-      { method: 'POST', path: '/streams', body: { name: `${name}-filtered`, schema }, into: 'SINK', take: 'id' },
+      { method: 'POST', path: '/streams', body: { name: sinkOf(name), schema }, into: 'SINK', take: 'id' },
       { method: 'POST', path: `/streams/${source}/data`, body: { records } },
       ...(isFed ? [{ method: 'POST', path: '/pipelines', body: feederOf(name, schema, source) }] : []),
       { method: 'POST', path: '/pipelines', body: pipelineOf(name, filter, source, sink) },
@@ -101,14 +113,14 @@ async function tracesOf(text: string, filter: string): Promise<Trace[]> {
 
 export function Start() {
   const { route } = useLocation()
-  const [name, setName] = useState(NAME)
+  const { name, setName, isOwn } = useName()
   const [text, setText] = useState(SAMPLE)
   const [filter, setFilter] = useState<string>(TEMPLATES[0][1])
   const [isFed, setIsFed] = useState(false)
   const [traces, setTraces] = useState<Trace[]>()
   const [isTrying, setIsTrying] = useState(false)
   const { run, isBusy, failure } = useAction()
-  useUnsaved(text !== SAMPLE || name !== NAME || filter !== TEMPLATES[0][1] || isFed)
+  useUnsaved(text !== SAMPLE || isOwn || filter !== TEMPLATES[0][1] || isFed)
   /** What was refused about a field, whose member begins so. */
   const faultOf = (member: string): string | undefined =>
     failure?.details
@@ -127,7 +139,7 @@ export function Start() {
       return id
     }
     try {
-      const [source, sink] = [await create(name), await create(`${name}-filtered`)]
+      const [source, sink] = [await create(name), await create(sinkOf(name))]
       await post(`/streams/${source}/data`, { records: rows })
       if (isFed) {
         const feeder = await post<{ pipeline_id: string }>('/pipelines', feederOf(name, schema, source))
