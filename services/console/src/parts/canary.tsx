@@ -1,13 +1,14 @@
-/** Another version of a step, in shadow or with a share of the keys: what it makes different, and making it the running one. */
+/** Another version or config of a step, in shadow or with a share of the keys: what it makes different, and making it the running one. */
 import { useEffect, useState } from 'preact/hooks'
+import { parseAsWritten, writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
 import type { GetCanaryResponse, ListSmartModuleVersionsResponse, Pipeline } from '../../../../clients/typescript/src/generated/types.ts'
 import { call, post } from '../api.ts'
 import { count } from '../format.ts'
 import { useAction, useQuery } from '../query.ts'
 import { glimpse } from '../records.ts'
 import { may } from '../session.ts'
-import { Badge, Figure, Refused, Table } from './parts.tsx'
-import { asCurl, needed } from '../same-as.ts'
+import { Badge, Field, Figure, Refused, Table } from './parts.tsx'
+import { asCurl } from '../same-as.ts'
 import { SameAs } from './same-as.tsx'
 
 const REFRESH_MS = 5000
@@ -21,16 +22,24 @@ const FAILING = [0, 0.01, 0.05, 0.1, 1]
 const made = ({ out, outcome, error }: GetCanaryResponse['examples'][number]['before']): string =>
   error ? `failed: ${error.message}` : out.map(({ value }) => glimpse(value)).join(' ') || outcome
 
-function Running({ id, canary, onChanged }: { id: string; canary: GetCanaryResponse; onChanged(): void }) {
+function Running({ pipeline, canary, onChanged }: { pipeline: Pipeline; canary: GetCanaryResponse; onChanged(): void }) {
+  const { id } = pipeline
   const { run, isBusy, failure } = useAction()
   const { step, module, version, running_version, status, status_reason, compared, differing, failed, skipped, examples } = canary
   const { share, handled, handled_failed } = canary
+  const config = writeJson(canary.config, 2)
   return (
     <>
       <p>
         {module} <b>{version}</b> {share === null ? 'in shadow beside' : `with ${percent(share)} of the keys, beside`} {running_version} in
         step {step} <Badge text={status} />
       </p>
+      {config !== writeJson(pipeline.processors[step - 1]?.config, 2) && (
+        <details>
+          <summary>with another config</summary>
+          <pre tabIndex={0}>{config}</pre>
+        </details>
+      )}
       {status_reason && <p class="refused">{status_reason}</p>}
       <dl class="figures">
         <Figure name="compared">{count(compared)}</Figure>
@@ -45,7 +54,7 @@ function Running({ id, canary, onChanged }: { id: string; canary: GetCanaryRespo
         )}
       </dl>
       {examples.length > 0 && (
-        <Table label="Records that would differ" columns={['Record', running_version, version]}>
+        <Table label="Records that would differ" columns={['Record', `Now, by ${running_version}`, `By the canary, ${version}`]}>
           {examples.map(({ partition, offset, before, after }) => (
             <tr key={`${partition}:${offset}`}>
               <th scope="row">
@@ -61,7 +70,7 @@ function Running({ id, canary, onChanged }: { id: string; canary: GetCanaryRespo
         <div class="actions">
           {status === 'comparing' && (
             <button type="button" disabled={isBusy} onClick={() => void run(() => post(`/pipelines/${id}/canary/promote`).then(onChanged))}>
-              Promote {version}
+              Promote {version === running_version ? 'the config' : version}
             </button>
           )}
           <button
@@ -81,74 +90,101 @@ function Running({ id, canary, onChanged }: { id: string; canary: GetCanaryRespo
 
 function Begin({ pipeline, onChanged }: { pipeline: Pipeline; onChanged(): void }) {
   const [step, setStep] = useState(1)
-  const [version, setVersion] = useState('')
+  const [chosen, setVersion] = useState<string>()
+  const [typed, setTyped] = useState<string>()
   const [share, setShare] = useState(0)
   const [failing, setFailing] = useState(0)
   const { run, isBusy, failure } = useAction()
   const running = pipeline.processors[step - 1]
   const versions = useQuery<ListSmartModuleVersionsResponse>(running ? `/smartmodules/${running.module_id}/versions?page_size=100` : null)
-  const body = { canary: { step, version, ...(share > 0 ? { share } : {}), ...(failing > 0 ? { max_failing: failing } : {}) } }
-  const others = versions.data?.versions.filter((each) => each.version !== running?.version) ?? []
+  const saved = writeJson(running?.config ?? {}, 2)
+  const [version, text] = [chosen ?? running?.version, typed ?? saved]
+  const isOther = version !== running?.version || text !== saved
+  /** Throws for a config that is not JSON. */
+  const body = () => ({
+    canary: {
+      step,
+      version,
+      ...(text === saved ? {} : { config: parseAsWritten(text) }),
+      ...(share > 0 ? { share } : {}),
+      ...(failing > 0 ? { max_failing: failing } : {}),
+    },
+  })
   return (
     <form
-      class="line"
       onSubmit={(event) => {
         event.preventDefault()
-        void run(() => call('PATCH', `/pipelines/${pipeline.id}`, body).then(onChanged))
+        void run(async () => {
+          await call('PATCH', `/pipelines/${pipeline.id}`, body())
+          onChanged()
+        })
       }}
     >
-      <label>
-        Step{' '}
-        <select
-          value={step}
-          onChange={({ currentTarget }) => {
-            setStep(Number(currentTarget.value))
-            setVersion('')
-          }}
-        >
-          {pipeline.processors.map(({ name }, index) => (
-            <option key={index} value={index + 1}>
-              {index + 1}. {name}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label>
-        Version{' '}
-        <select required value={version} onChange={({ currentTarget }) => setVersion(currentTarget.value)}>
-          <option value="">{others.length === 0 ? 'there is no other' : 'choose'}</option>
-          {others.map((each) => (
-            <option key={each.version}>{each.version}</option>
-          ))}
-        </select>
-      </label>
-      <label>
-        Gets{' '}
-        <select value={share} onChange={({ currentTarget }) => setShare(Number(currentTarget.value))}>
-          {SHARES.map((each) => (
-            <option key={each} value={each}>
-              {each === 0 ? 'nothing: it is only compared' : `${percent(each)} of the keys`}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label>
-        May fail{' '}
-        <select value={failing} onChange={({ currentTarget }) => setFailing(Number(currentTarget.value))}>
-          {FAILING.map((each) => (
-            <option key={each} value={each}>
-              {each === 0 ? 'nothing that the other handles' : percent(each)}
-            </option>
-          ))}
-        </select>
-      </label>
-      <button disabled={isBusy || version === ''}>Try it</button>
-      {version === '' && <span class="quiet">Choose a version first.</span>}
+      <div class="line">
+        <label>
+          Step{' '}
+          <select
+            value={step}
+            onChange={({ currentTarget }) => {
+              setStep(Number(currentTarget.value))
+              setVersion(undefined)
+              setTyped(undefined)
+            }}
+          >
+            {pipeline.processors.map(({ name }, index) => (
+              <option key={index} value={index + 1}>
+                {index + 1}. {name}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          Version{' '}
+          <select value={version} onChange={({ currentTarget }) => setVersion(currentTarget.value)}>
+            {[...new Set([running?.version, ...(versions.data?.versions.map((each) => each.version) ?? [])])].map((each) => (
+              <option key={each} value={each}>
+                {each}
+                {each === running?.version && ', which runs now'}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          Gets{' '}
+          <select value={share} onChange={({ currentTarget }) => setShare(Number(currentTarget.value))}>
+            {SHARES.map((each) => (
+              <option key={each} value={each}>
+                {each === 0 ? 'nothing: it is only compared' : `${percent(each)} of the keys`}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          May fail{' '}
+          <select value={failing} onChange={({ currentTarget }) => setFailing(Number(currentTarget.value))}>
+            {FAILING.map((each) => (
+              <option key={each} value={each}>
+                {each === 0 ? 'nothing that the other handles' : percent(each)}
+              </option>
+            ))}
+          </select>
+        </label>
+      </div>
+      <Field name="Config" hint="JSON; the running one, until it is changed.">
+        <textarea
+          rows={Math.min(12, text.split('\n').length + 1)}
+          spellcheck={false}
+          value={text}
+          onInput={({ currentTarget }) => setTyped(currentTarget.value)}
+        />
+      </Field>
+      <button disabled={isBusy || !isOther}>Try it</button>{' '}
+      {!isOther && <span class="quiet">Choose another version, or change the config, first.</span>}
       <Refused failure={failure} />
       <SameAs
         ways={() => {
-          needed(version)
-          return { curl: asCurl([{ method: 'PATCH', path: `/pipelines/${pipeline.id}`, body }]) }
+          if (!isOther) throw new Error('nothing is to be tried')
+          return { curl: asCurl([{ method: 'PATCH', path: `/pipelines/${pipeline.id}`, body: body() }]) }
         }}
       />
     </form>
@@ -166,14 +202,14 @@ export function Canary({ pipeline, hasOne, onChanged }: { pipeline: Pipeline; ha
   return (
     <section aria-labelledby="canary">
       <h2 id="canary">Canary</h2>
-      {hasOne && canary.data && <Running id={pipeline.id} canary={canary.data} onChanged={() => (setIsGone(true), onChanged())} />}
+      {hasOne && canary.data && <Running pipeline={pipeline} canary={canary.data} onChanged={() => (setIsGone(true), onChanged())} />}
       {!hasOne && may('pipelines:write') && (
         <details>
-          <summary>Try another version beside the running one</summary>
+          <summary>Try another version or config beside the running one</summary>
           <Begin pipeline={pipeline} onChanged={onChanged} />
         </details>
       )}
-      {!hasOne && !may('pipelines:write') && <p class="quiet">No other version is being tried.</p>}
+      {!hasOne && !may('pipelines:write') && <p class="quiet">No other version or config is being tried.</p>}
       {hasOne && <Refused failure={canary.failure} />}
     </section>
   )
