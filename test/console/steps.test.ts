@@ -1,7 +1,7 @@
-/** What the console lets one do with a step: try another config of it beside the running one, in a real browser. */
+/** What the console lets one do with a step: fill in its config, and try another one beside the running one, in a real browser. */
 import { describe, expect, it } from 'vitest'
 import { hasBrowser, useConsole } from '../harness/browser.ts'
-import { service, unique } from '../harness/client.ts'
+import { service } from '../harness/client.ts'
 import { createPipeline, createStream, waitForStatus, write } from '../harness/pipelines.ts'
 import { limitMs } from '../harness/machine-speed.ts'
 
@@ -32,5 +32,43 @@ describe.skipIf(!hasBrowser)('a canary', () => {
     })
     const { body } = await client.call<{ processors: { config: unknown }[] }>('GET', `/v1/pipelines/${id}`)
     expect(body.processors[0]!.config).toEqual({ field: 'n', operator: 'gt', value: 1 })
+  })
+})
+
+describe.skipIf(!hasBrowser)('a config whose members have any names', () => {
+  it('has a row for each, and JSON only where a value needs it', async () => {
+    const [from, to] = [await createStream(client, { a: 'any' }), await createStream(client, { a: 'any' })]
+    const kept = { type: 'decimal', decimal_point: ',' }
+    const cast = { name: 'dps/cast', config: { fields: { amount: kept, n: 'integer' } } }
+    const id = await createPipeline(client, from.id, [cast], to.id, { autostart: false })
+    await inConsole(async ({ page }) => {
+      await page.goto(at(`pipelines/${id}/change`))
+      const own = page.getByRole('group', { name: 'Step 1' })
+      const [options, type] = [own.getByLabel('Fields: value 1'), own.getByLabel('Fields: value 2')]
+      await type.selectOption('date')
+      expect(JSON.parse(await options.inputValue())).toEqual(kept)
+      await own.getByRole('button', { name: 'add' }).click()
+      await own.getByLabel('Fields: name 3').fill('n')
+      await own.getByLabel('Fields: value 3').selectOption('boolean')
+      // Two can't have one name.
+      expect(await own.getByLabel('Fields: name 3').evaluate((input: HTMLInputElement) => input.validationMessage)).toContain('already')
+      await own.getByLabel('Fields: name 3').fill('paid')
+      await page.getByLabel('Add a step').selectOption({ label: 'dps/cel' })
+      const cel = page.getByRole('group', { name: 'Step 2' })
+      await cel.getByLabel(/^Filter/).fill('value.n > 1')
+      await cel.getByRole('button', { name: 'add' }).click()
+      await cel.getByLabel('Set: name 1').fill('double')
+      await cel.getByLabel('Set: value 1').fill('value.n * 2')
+      await cel.getByRole('button', { name: 'add' }).click()
+      await cel.getByRole('group', { name: 'Set' }).getByRole('button', { name: 'remove' }).last().click()
+      await page.getByRole('button', { name: 'Show what it changes' }).click()
+      await page.getByRole('button', { name: 'Save it' }).click()
+      await page.getByRole('link', { name: 'Change', exact: true }).waitFor()
+    })
+    const { body } = await client.call<{ processors: { config: unknown }[] }>('GET', `/v1/pipelines/${id}`)
+    expect(body.processors.map(({ config }) => config)).toEqual([
+      { fields: { amount: kept, n: 'date', paid: 'boolean' } },
+      { filter: 'value.n > 1', set: { double: 'value.n * 2' } },
+    ])
   })
 })

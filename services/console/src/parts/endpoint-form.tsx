@@ -11,7 +11,8 @@ import { writeJson } from '../../../../clients/typescript/src/core/exact-json.ts
 import { post, type Detail } from '../api.ts'
 import { useAction, useQuery } from '../query.ts'
 import { Field, Refused } from './parts.tsx'
-import { SchemaForm, within, type Schema } from './schema-form.tsx'
+import type { Schema } from './config-fields.tsx'
+import { SchemaForm, within } from './schema-form.tsx'
 
 export type Endpoint = Pipeline['source']
 export const STREAM = 'conn_stream'

@@ -1,164 +1,19 @@
 /** A config as a form, made from its JSON Schema. What the form has no field for is written as JSON. */
 import type { Detail } from '../api.ts'
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
-import { parseAsWritten, writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
-import { jsonNumber } from '../format.ts'
+import { useEffect, useId, useState } from 'preact/hooks'
+import { isObject } from '../records.ts'
+import { Input, isListOfTexts, isSecret, Written, type FieldProps, type Schema } from './config-fields.tsx'
 
-export type Schema = {
-  type?: string
-  title?: string
-  description?: string
-  default?: unknown
-  examples?: unknown[]
-  enum?: unknown[]
-  minimum?: number
-  maximum?: number
-  format?: string
-  properties?: Record<string, Schema>
-  required?: string[]
-  items?: Schema
-  additionalProperties?: unknown
-}
 type Value = Record<string, unknown>
 
-type FieldProps<T = unknown> = {
-  schema: Schema
-  value: T
-  isRequired: boolean
-  onChange(next: unknown): void
-  secrets: readonly string[]
-  id: string
-}
-
-const isSecret = ({ properties }: Schema): boolean => properties !== undefined && Object.keys(properties).join() === '$secret'
-const isListOfTexts = ({ type, items }: Schema): boolean => type === 'array' && items?.type === 'string' && items.enum === undefined
 /** Its members are fields of their own. */
 const isGroup = (schema: Schema): boolean =>
   schema.type === 'object' && schema.properties !== undefined && Object.keys(schema.properties).length > 0
 
-const exampleOf = ({ examples, default: given }: Schema): string => {
-  const example = examples?.[0] ?? given
-  return example === undefined ? '' : typeof example === 'string' ? example : writeJson(example)
-}
-
-/** JSON, as it is typed: `onChange` gets what it says, as soon as it says something. */
-function Written({ value, isRequired, onChange, schema, id }: FieldProps) {
-  const [text, setText] = useState(() => (value === undefined ? '' : writeJson(value, 2)))
-  const area = useRef<HTMLTextAreaElement>(null)
-  return (
-    <textarea
-      id={id}
-      ref={area}
-      rows={Math.min(12, text.split('\n').length + 1)}
-      spellcheck={false}
-      required={isRequired}
-      value={text}
-      placeholder={exampleOf(schema)}
-      onInput={({ currentTarget }) => {
-        setText(currentTarget.value)
-        try {
-          onChange(currentTarget.value.trim() === '' ? undefined : parseAsWritten(currentTarget.value))
-          currentTarget.setCustomValidity('')
-        } catch {
-          currentTarget.setCustomValidity('This is not JSON, for example {"name": "value"} or ["a", "b"].')
-        }
-      }}
-    />
-  )
-}
-
-function Choice({ value, isRequired, onChange, schema, id }: FieldProps) {
-  return (
-    <select
-      id={id}
-      required={isRequired}
-      value={value === undefined ? '' : writeJson(value)}
-      onChange={({ currentTarget }) => onChange(currentTarget.value === '' ? undefined : parseAsWritten(currentTarget.value))}
-    >
-      <option value="">{schema.default === undefined ? '—' : `${String(schema.default)} (default)`}</option>
-      {schema.enum
-        ?.filter((each) => each !== schema.default || each === value)
-        .map((each) => (
-          <option key={String(each)} value={writeJson(each)}>
-            {String(each)}
-          </option>
-        ))}
-    </select>
-  )
-}
-
-function Secret({ value, isRequired, onChange, secrets, id }: FieldProps) {
-  const named = (value as { $secret?: string } | undefined)?.$secret ?? ''
-  return (
-    <select
-      id={id}
-      required={isRequired}
-      value={named}
-      onChange={({ currentTarget }) => onChange(currentTarget.value === '' ? undefined : { $secret: currentTarget.value })}
-    >
-      <option value="">—</option>
-      {[...new Set([...secrets, ...(named === '' ? [] : [named])])].map((name) => (
-        <option key={name} value={name}>
-          {name}
-        </option>
-      ))}
-    </select>
-  )
-}
-
-/** Shows a number as it is typed, as long as it is that number. */
-function NumberField({ schema, value, isRequired, onChange, id }: FieldProps) {
-  const [typed, setTyped] = useState('')
-  const text = value === undefined ? '' : String(value)
-  return (
-    <input
-      id={id}
-      type="number"
-      step={schema.type === 'integer' ? 1 : 'any'}
-      min={schema.minimum}
-      max={schema.maximum}
-      required={isRequired}
-      placeholder={exampleOf(schema)}
-      value={jsonNumber(typed) === text ? typed : text}
-      onInput={({ currentTarget }) => {
-        setTyped(currentTarget.value)
-        onChange(currentTarget.value === '' ? undefined : parseAsWritten(jsonNumber(currentTarget.value)))
-      }}
-    />
-  )
-}
-
-function Input(props: FieldProps) {
-  const { schema, value, isRequired, onChange, id } = props
-  const { type } = schema
-  if (isSecret(schema)) return <Secret {...props} />
-  if (schema.enum) return <Choice {...props} />
-  if (type === 'boolean') return <Choice {...props} schema={{ ...schema, enum: [true, false] }} />
-  if (isListOfTexts(schema))
-    return (
-      <textarea
-        id={id}
-        rows={2}
-        spellcheck={false}
-        required={isRequired}
-        placeholder={(schema.examples?.[0] as string[] | undefined)?.join('\n') ?? ''}
-        value={((value as string[] | undefined) ?? []).join('\n')}
-        onInput={({ currentTarget }) => onChange(currentTarget.value === '' ? undefined : currentTarget.value.split('\n'))}
-      />
-    )
-  if (type === 'integer' || type === 'number') return <NumberField {...props} />
-  if (type === 'string')
-    return (
-      <input
-        id={id}
-        spellcheck={false}
-        required={isRequired}
-        placeholder={exampleOf(schema)}
-        value={(value as string | undefined) ?? ''}
-        onInput={({ currentTarget }) => onChange(currentTarget.value === '' ? undefined : currentTarget.value)}
-      />
-    )
-  return <Written {...props} />
+/** Of an object whose members have any names: what each of its values is, where that is a text or a choice. */
+function eachOf({ properties, additionalProperties: each }: Schema): Schema | undefined {
+  if (properties || typeof each !== 'object') return undefined
+  return [each, ...(each.anyOf ?? [])].find((own) => own.enum !== undefined || own.type === 'string')
 }
 
 /** The unit that a name ends in. */
@@ -178,12 +33,96 @@ type MemberProps = Omit<FieldProps, 'id'> & {
 export const within = (faults: readonly Detail[], name: string | number): Detail[] =>
   faults.flatMap(({ path, message }) => (`${path}/`.startsWith(`/${name}/`) ? [{ path: path.slice(`${name}`.length + 1), message }] : []))
 
+const Faults = ({ faults }: { faults: readonly Detail[] }) => (
+  <>
+    {faults.map(({ message }) => (
+      <small key={message} class="bad">
+        {message}
+      </small>
+    ))}
+  </>
+)
+
+type Row = { key: number; name: string; value: unknown }
+let lastRow = 0
+const rowOf = (name: string, value?: unknown): Row => ({ key: ++lastRow, name, value })
+
+/** Whether the field for a text or a choice shows the value as it is. */
+const isPlain = (value: unknown, { enum: choices }: Schema): boolean =>
+  value === undefined || (choices ? choices.includes(value) : typeof value === 'string' && !value.includes('\n'))
+
+/** Members of any names, a row each. One without a name or a value is left out. */
+function Rows({ schema, value, isRequired, onChange, secrets, faults, title }: Omit<MemberProps, 'name'> & { title: string }) {
+  const [rows, setRows] = useState(() =>
+    isObject(value) ? Object.entries(value).map(([name, own]) => rowOf(name, own)) : isRequired ? [rowOf('')] : [],
+  )
+  const change = (next: Row[]): void => {
+    setRows(next)
+    const full = next.flatMap(({ name, value: own }): [string, unknown][] => (name === '' || own === undefined ? [] : [[name, own]]))
+    onChange(full.length > 0 || isRequired ? Object.fromEntries(full) : undefined)
+  }
+  return (
+    <>
+      {rows.map((row, index) => {
+        const set = (part: Partial<Row>): void => change(rows.with(index, { ...row, ...part }))
+        const isTwice = row.name !== '' && rows.some(({ name }, other) => other < index && name === row.name)
+        const id = `row-${row.key}`
+        return (
+          <div key={row.key} class="line row">
+            <input
+              aria-label={`${title}: name ${index + 1}`}
+              spellcheck={false}
+              required
+              ref={(input) => input?.setCustomValidity(isTwice ? 'There is one with this name already.' : '')}
+              value={row.name}
+              onInput={({ currentTarget }) => set({ name: currentTarget.value })}
+            />
+            <label for={id} class="hidden">
+              {title}: value {index + 1}
+            </label>
+            <Input
+              schema={isPlain(row.value, schema) ? schema : {}}
+              value={row.value}
+              isRequired
+              secrets={secrets}
+              id={id}
+              onChange={(next) => set({ value: next })}
+            />
+            <button type="button" class="plain" onClick={() => change(rows.toSpliced(index, 1))}>
+              remove
+            </button>
+            <Faults faults={within(faults, row.name)} />
+          </div>
+        )
+      })}
+      <button type="button" class="plain" onClick={() => setRows([...rows, rowOf('')])}>
+        add
+      </button>
+    </>
+  )
+}
+
 function Member({ name, schema, value, isRequired, onChange, secrets, faults }: MemberProps) {
   const id = useId()
+  const title = titleOf(name, schema)
+  const star = isRequired && <span aria-hidden="true"> *</span>
+  const each = value === undefined || isObject(value) ? eachOf(schema) : undefined
+  if (each)
+    return (
+      <fieldset>
+        <legend>
+          {title}
+          {star}
+        </legend>
+        {schema.description && <small>{schema.description}</small>}
+        <Faults faults={faults.filter(({ path }) => path === '')} />
+        <Rows schema={each} title={title} value={value} isRequired={isRequired} onChange={onChange} secrets={secrets} faults={faults} />
+      </fieldset>
+    )
   if (isGroup(schema) && !isSecret(schema))
     return (
       <fieldset>
-        <legend>{titleOf(name, schema)}</legend>
+        <legend>{title}</legend>
         {schema.description && <small>{schema.description}</small>}
         <Members
           schema={schema}
@@ -200,15 +139,11 @@ function Member({ name, schema, value, isRequired, onChange, secrets, faults }: 
   return (
     <div class="field">
       <label for={id}>
-        {titleOf(name, schema)}
-        {isRequired && <span aria-hidden="true"> *</span>}
+        {title}
+        {star}
       </label>
       <Input schema={schema} value={value} isRequired={isRequired} onChange={onChange} secrets={secrets} id={id} />
-      {faults.map(({ message }) => (
-        <small key={message} class="bad">
-          {message}
-        </small>
-      ))}
+      <Faults faults={faults} />
       {hint && <small>{hint}</small>}
     </div>
   )

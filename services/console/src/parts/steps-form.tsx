@@ -7,8 +7,9 @@ import type {
 import type { Detail } from '../api.ts'
 import { useQuery } from '../query.ts'
 import { changed, keyOf, type Step } from '../steps.ts'
+import type { Schema } from './config-fields.tsx'
 import { Field, Refused } from './parts.tsx'
-import { SchemaForm, within, type Schema } from './schema-form.tsx'
+import { SchemaForm, within } from './schema-form.tsx'
 
 const POLICIES = ['dead_letter', 'skip', 'retry', 'fail']
 
