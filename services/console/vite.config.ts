@@ -21,7 +21,16 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     target: 'es2022',
-    // What several screens use is one file: a small file by itself is hardly compressed.
-    rolldownOptions: { output: { codeSplitting: { groups: [{ name: 'shared', test: /console.src/, minShareCount: 2 }] } } },
+    // What several screens use is one file, and so are the small screens: a small file by itself is hardly compressed.
+    rolldownOptions: {
+      output: {
+        codeSplitting: {
+          groups: [
+            { name: 'shared', test: /console.src/, minShareCount: 2 },
+            { name: 'lists', test: /screens.(?:access|audit|connect|jobs|lineage|smartmodules|streams)\.tsx/ },
+          ],
+        },
+      },
+    },
   },
 })
