@@ -1,7 +1,7 @@
 /** Every screen in both themes and two widths: no violation of WCAG 2.2 AA, nothing wider than the page, nothing that the CSP refuses. */
 import { beforeAll, describe, expect, it } from 'vitest'
 import { hasBrowser, picture, signInTo, useConsole, violations, type Tab } from '../harness/browser.ts'
-import { eventually, service, unique } from '../harness/client.ts'
+import { eventually, patiently, service, unique } from '../harness/client.ts'
 import { createPipeline, createStream, waitForStatus, write } from '../harness/pipelines.ts'
 
 const { client, accountId, newTab } = await useConsole()
@@ -23,6 +23,15 @@ beforeAll(async () => {
     const { body } = await client.call<{ groups: unknown[] }>('GET', `/v1/pipelines/${id}/dead-letters/groups`)
     return body.groups.length > 0
   })
+  const { body: module } = await patiently(() =>
+    client.call<{ id: string }>('POST', '/v1/smartmodules', {
+      name: unique('large-only'),
+      source: {
+        language: 'typescript',
+        code: "import { Record } from 'dps'\nexport function filter(record: Record): bool { return true }\n",
+      },
+    }),
+  )
   screens = [
     ['pipelines', ''],
     ['pipeline', `pipelines/${id}`],
@@ -36,6 +45,7 @@ beforeAll(async () => {
     ['stream', `streams/${from.id}`],
     ['smartmodules', 'smartmodules'],
     ['editor', 'smartmodules/new'],
+    ['smartmodule', `smartmodules/${module.id}`],
     ['connectors', 'connectors'],
     ['lineage', 'lineage'],
     ['jobs', 'jobs'],
@@ -63,6 +73,14 @@ describe.skipIf(!hasBrowser)('a screen', () => {
       found.push(...(await violations(tab.page)).map((each) => `${name}: ${each}`))
       const wider = await tab.page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
       if (wider > 0) found.push(`${name}: ${wider} px wider than the page`)
+      if (look.width === 320) {
+        // The cells of a row go on below.
+        const cut = await tab.page.locator('.scroll > table:not(:has(.number)) > tbody > tr > *').evaluateAll((all) => {
+          const endOf = (of: Element): number => Math.floor(of.getBoundingClientRect().right)
+          return all.filter((cell) => endOf(cell) > endOf(cell.closest('.scroll')!)).map(({ textContent }) => textContent)
+        })
+        if (cut.length > 0) found.push(`${name}: out of sight: ${cut.slice(0, 3).join(' | ')}`)
+      }
       const high = await tab.page.evaluate(() => document.querySelector('header.top')?.clientHeight ?? 0)
       if (high > 90) found.push(`${name}: its header is ${high} px high`)
       await picture(tab.page, `${name}-${look.theme}-${look.width}`)
@@ -72,16 +90,16 @@ describe.skipIf(!hasBrowser)('a screen', () => {
     for (const [name, path] of screens) {
       await tab.page.goto(`${service().apiUrl}/console/${path}`)
       await settled(tab)
-      if (name === 'dead-letters')
-        await tab.page
-          .locator('.groups a')
-          .first()
-          .click()
-          .then(() => settled(tab))
+      if (name === 'dead-letters') {
+        await tab.page.locator('.groups a').first().click()
+        await tab.page.getByRole('button', { name: /^Try on/ }).click()
+        await tab.page.locator('.fix td .badge').first().waitFor()
+      }
       if (name === 'pipeline') {
         await tab.page.getByRole('button', { name: 'Show the newest' }).click()
         await tab.page.getByRole('region', { name: 'Newest records' }).waitFor()
       }
+      if (name === 'smartmodule') await tab.page.locator('summary', { hasText: 'Versions' }).click()
       if (name === 'start') await tab.page.locator('summary', { hasText: 'The same as' }).click()
       if (name === 'access') await tab.page.locator('summary', { hasText: 'New key' }).click()
       await check(name)

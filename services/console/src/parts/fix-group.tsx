@@ -33,36 +33,26 @@ const processorsWith = (pipeline: Pipeline, step: number, config: unknown, versi
 
 function Tried({ letters, traces }: { letters: DeadLetter[]; traces: Trace[] }) {
   return (
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">Record</th>
-          <th scope="col">Was</th>
-          <th scope="col">Would be</th>
-          <th scope="col">Becomes</th>
-        </tr>
-      </thead>
-      <tbody>
-        {traces.map((trace) => {
-          const letter = letters.find(({ partition, offset }) => partition === trace.partition && offset === trace.offset)
-          const error = trace.steps.find((step) => step.error)?.error
-          return (
-            <tr key={`${trace.partition}:${trace.offset}`}>
-              <th scope="row">
-                {trace.partition}:{trace.offset}
-              </th>
-              <td>
-                <code>{letter?.error.code}</code>
-              </td>
-              <td>
-                <Badge text={trace.outcome} /> {error && <code>{error.code}</code>}
-              </td>
-              <td class="value">{trace.outputs.map((out) => glimpse(out.value)).join(' ') || error?.message}</td>
-            </tr>
-          )
-        })}
-      </tbody>
-    </table>
+    <Table label="What would become of them" columns={['Record', 'Was', 'Would be', 'Becomes']}>
+      {traces.map((trace) => {
+        const letter = letters.find(({ partition, offset }) => partition === trace.partition && offset === trace.offset)
+        const error = trace.steps.find((step) => step.error)?.error
+        return (
+          <tr key={`${trace.partition}:${trace.offset}`}>
+            <th scope="row">
+              {trace.partition}:{trace.offset}
+            </th>
+            <td>
+              <code>{letter?.error.code}</code>
+            </td>
+            <td>
+              <Badge text={trace.outcome} /> {error && <code>{error.code}</code>}
+            </td>
+            <td class="value">{trace.outputs.map((out) => glimpse(out.value)).join(' ') || error?.message}</td>
+          </tr>
+        )
+      })}
+    </Table>
   )
 }
 
