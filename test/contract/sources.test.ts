@@ -241,7 +241,7 @@ describe('the tests of a SmartModule', () => {
     ])
     const { body } = await client.call<{ versions: object[] }>('GET', `/v1/smartmodules/${first.body.id}/versions`)
     expect(body.versions.map((version) => Object.keys(version).toSorted())).toEqual(
-      Array.from({ length: 2 }, () => ['bytes', 'created_at', 'kind', 'sha256', 'version']),
+      Array.from({ length: 2 }, () => ['bytes', 'created_at', 'kind', 'sha256', 'status', 'version']),
     )
     expect((await client.call('DELETE', `/v1/smartmodules/${first.body.id}`)).status).toBe(204)
   })

@@ -229,7 +229,7 @@ describe('a manifest', () => {
       expect(answer.status).toBe(400)
       const paths = answer.body.error!.details!.map(({ path }) => path.replace(/\/fields.*/, ''))
       expect(new Set(paths)).toEqual(
-        new Set([`/manifest/pipelines/${set} redacts/steps/1/with`, `/manifest/pipelines/${set} cel/steps/0/with`]),
+        new Set([`/manifest/pipelines/${set} redacts/steps/1/with`, `/manifest/pipelines/${set} cel/steps/0/with/filter`]),
       )
     }
     expect((await named('streams')).some(({ name }) => name === `${set} third`)).toBe(false)
@@ -250,7 +250,7 @@ describe('a manifest', () => {
         one('smartmodules', big, module(above(5), [{ records: [{ value: { amount: 7 } }], out: [[]] }])),
         `smartmodules/${big}/tests/0/out/0`,
       ],
-      [stepsOf({ module: 'dps/cel', with: { filter: 'value.amount >' } }), `pipelines/${flow}/steps/0/with`],
+      [stepsOf({ module: 'dps/cel', with: { filter: 'value.amount >' } }), `pipelines/${flow}/steps/0/with/filter`],
       [stepsOf({ module: big }, { module: 'dps/redact', with: { fields: { id: 'remove' } } }), `pipelines/${flow}/steps/1/with`],
     ]
     for (const [given, path] of wrong)
