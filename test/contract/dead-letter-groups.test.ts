@@ -47,7 +47,7 @@ describe('failures of one step with the same code', () => {
     ])
     const groups = await groupsOf(id)
     expect(groups).toMatchObject([
-      { count: 1, pattern: 'the field day is not a date: …' },
+      { count: 1, pattern: 'the field day is not a date: …; expected YYYY-MM-DD' },
       { count: 2, pattern: 'the field id is not an integer: …' },
     ])
     const [days, ids] = groups as [Group, Group]

@@ -42,10 +42,13 @@ export async function changeCanary(
     }
     if (row.definition.steps[index]?.module_id !== step.definition.module_id)
       throw new ServiceError('conflict', 'the pipeline has got other steps meanwhile')
-    const { on_error, version: running_version, sha256, config } = row.definition.steps[index]
-    if (step.definition.sha256 === sha256 && isDeepStrictEqual(step.definition.config, config))
+    const { on_error, version: running_version, config } = row.definition.steps[index]
+    if (step.definition.version === running_version && isDeepStrictEqual(step.definition.config, config))
       throw invalidRequest([
-        { path: '/canary/version', message: `does the same as the running ${running_version}; name another version, or another config` },
+        {
+          path: '/canary/version',
+          message: `${running_version} runs already, with this config; name another version, or give another config`,
+        },
       ])
     const { max_failing, max_differing, share = null } = asked
     const definition = { ...step.definition, on_error }
