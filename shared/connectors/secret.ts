@@ -1,5 +1,6 @@
 /** Secrets in configs: always the name of one of the account's secrets, never a value. */
 import { z } from 'zod'
+import { pointer } from '../model/json-pointer.ts'
 import { SECRET_NAME } from '../model/secret-name.ts'
 
 /** Schema of a secret in a config: `{"$secret": "<name>"}`. */
@@ -20,5 +21,5 @@ export function secretsIn(value: unknown, path = ''): { name: string; path: stri
   if (typeof value !== 'object' || value === null) return []
   const named = (value as Record<string, unknown>).$secret
   if (typeof named === 'string' && Object.keys(value).length === 1) return [{ name: named, path }]
-  return Object.entries(value).flatMap(([key, member]) => secretsIn(member, `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`))
+  return Object.entries(value).flatMap(([key, member]) => secretsIn(member, pointer([key], path)))
 }

@@ -3,7 +3,7 @@ import { cutText, PATTERN_CHARACTERS_MAX } from '../../../shared/model/text.ts'
 
 /**
  * A text in double quotes, to the end of the message where it was cut within the text; or a number, with its sign, separators and exponent.
- * Digits within a word are no number: they belong to the name of a field (`address2`) or a type (`int64`).
+ * Digits inside a word stay: they are part of a field's name (`address2`) or a type's (`int64`).
  */
 const TEXT_OR_NUMBER = /"(?:[^"\\]|\\.?)*(?:"|$)|(?<![\p{L}\p{M}\p{N}_])[+-]?\p{Nd}+(?:[.,]\p{Nd}+)*(?:[eE][+-]?\p{Nd}+)?/gsu
 

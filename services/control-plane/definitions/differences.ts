@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { Difference } from '../../../shared/api/common.ts'
-import { pointer } from '../middleware/validate.ts'
+import { pointer } from '../../../shared/model/json-pointer.ts'
 
 type Part = Record<string, unknown>
 

@@ -1,5 +1,5 @@
 /** Which member of a step's config a SmartModule means when it refuses the config. */
-import { pointer } from '../middleware/validate.ts'
+import { pointer } from '../../../shared/model/json-pointer.ts'
 
 /** What may follow a name in a text: the next name, or the rest of the sentence. */
 const ENDS_A_NAME = /^(?:$|[.[:,\s])/

@@ -3,7 +3,7 @@ import { doubleOf, rawJSON } from '../../../shared/model/exact-json.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { invalidRequest, type Detail } from '../service-error.ts'
 import { endOfText } from './json-body.ts'
-import { pointer } from './validate.ts'
+import { pointer } from '../../../shared/model/json-pointer.ts'
 
 const QUOTE = 0x22
 const PLUS = 0x2b

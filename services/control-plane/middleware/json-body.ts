@@ -5,7 +5,7 @@
 import { invalidRequest } from '../service-error.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
-import { pointer } from './validate.ts'
+import { pointer } from '../../../shared/model/json-pointer.ts'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c

@@ -1,12 +1,8 @@
 /** Turns zod issues into faults with JSON pointers. */
 import { z, type ZodError } from 'zod'
 import { invalidRequest, type Detail } from '../service-error.ts'
+import { pointer } from '../../../shared/model/json-pointer.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
-
-/** A path as a JSON pointer (RFC 6901). */
-export function pointer(path: readonly PropertyKey[], root = ''): string {
-  return path.reduce<string>((text, part) => `${text}/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`, root)
-}
 
 type Issue = ZodError['issues'][number]
 

@@ -1,7 +1,7 @@
 /** Validates records against their stream's schema; faults name index and field. Schemas are compiled once. */
 import type { ErrorObject, ValidateFunction } from 'ajv'
 import { invalidRequest, ServiceError, type Detail } from '../service-error.ts'
-import { pointer } from '../middleware/validate.ts'
+import { pointer } from '../../../shared/model/json-pointer.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { jsonSchemaOf } from '../../../shared/model/stream-schema.ts'
 import type { Schemed, SchemaText } from '../../../shared/model/schema-text.ts'

@@ -2,6 +2,7 @@
 import Ajv from 'ajv'
 import addFormats from 'ajv-formats'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
+import { pointer } from '../../../shared/model/json-pointer.ts'
 
 const FAULTS_MAX = 100
 const TEXT_MAX = 500
@@ -30,10 +31,9 @@ export function configFaults(parameters: unknown, config: unknown): ConfigFault[
   return errors.slice(0, FAULTS_MAX).map(({ instancePath, message, params, propertyName }) => {
     // What is wrong with a name is said of the object that has it.
     const member: unknown = params.missingProperty ?? params.additionalProperty ?? params.propertyName ?? propertyName
-    const below = member === undefined ? '' : `/${String(member).replaceAll('~', '~0').replaceAll('/', '~1')}`
     const allowed = Array.isArray(params.allowedValues) ? `: ${params.allowedValues.join(', ')}` : ''
     return {
-      path: `${instancePath}${below}`.slice(0, TEXT_MAX),
+      path: pointer(member === undefined ? [] : [String(member)], instancePath).slice(0, TEXT_MAX),
       message: `${message ?? 'is wrong'}${allowed}`.slice(0, TEXT_MAX),
     }
   })
