@@ -9,6 +9,7 @@ import type { Service } from '../../deploy/local/service.ts'
 import { createKafka } from '../../shared/kafka/admin/admin.ts'
 import { openCluster, type Cluster } from '../../shared/kafka/cluster.ts'
 import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
+import { patientCluster } from './ask-again.ts'
 import { openApi, until, type Api } from './client.ts'
 import { createExternals, type Externals } from './externals.ts'
 import { openProxy, type Proxy } from './proxy.ts'
@@ -63,7 +64,7 @@ export async function openArena(prefix: string, say: (line: string) => void): Pr
     if (!stack.kafka) throw new Error('chaos needs its own brokers: unset KAFKA_BROKERS')
     for (const [index, node] of stack.kafka.nodes.entries()) targets.set(proxyPorts[index]!, node.proxiedPort)
     await Promise.all([launched.addProcessor(), launched.addProcessor(), launched.addProcessor()])
-    const cluster = openCluster({ brokers: stack.kafkaBrokers, clientId: 'chaos' })
+    const cluster = patientCluster(openCluster({ brokers: stack.kafkaBrokers, clientId: 'chaos' }))
     const kafka = createKafka(stack.kafkaBrokers, 'chaos-oracle')
     const second = await launched.addControlPlane()
     const api = await openApi(launched, [launched.apiUrl, second.apiUrl])

@@ -12,6 +12,7 @@ import { parseCommitMetadata } from '../../shared/model/commit-metadata.ts'
 import { definitionKeys, serviceNames, type PipelineDefinition } from '../../shared/model/definition.ts'
 import { ON_ERROR_DEFAULT } from '../../shared/model/policies.ts'
 import { PROCESSOR_NODE_FLAGS } from '../../deploy/local/node-flags.ts'
+import { askAgain } from './ask-again.ts'
 import { poisonBinary, sleep, type Arena } from './arena.ts'
 import { startLoad } from './load.ts'
 import { isExact, judge } from './oracle.ts'
@@ -73,19 +74,6 @@ async function stop(child: ChildProcess): Promise<void> {
   await gone
 }
 
-const CREATE_TRIES = 6
-
-/** Again where a broker has not answered in time, as on a busy machine: a topic that is there already stays as it is. */
-async function untilCreated(create: () => Promise<void>): Promise<void> {
-  for (let left = CREATE_TRIES - 1; ; left--) {
-    try {
-      return await create()
-    } catch (error) {
-      if (left === 0) throw error
-    }
-  }
-}
-
 /** Creates the topics and publishes binary and definition, as the control plane would. */
 async function prepare(arena: Arena, prefix: string): Promise<PipelineDefinition> {
   const names = serviceNames(prefix)
@@ -93,10 +81,10 @@ async function prepare(arena: Arena, prefix: string): Promise<PipelineDefinition
   const producer = arena.kafka.producer()
   await Promise.all([admin.connect(), producer.connect()])
   const [source, sink, deadLetters] = [`${prefix}.source`, `${prefix}.sink`, `${prefix}.dead-letters`] as const
-  await untilCreated(() => ensureServiceTopics(admin, names, 1))
+  await askAgain(() => ensureServiceTopics(admin, names, 1))
   const config = { 'min.insync.replicas': '1' }
   const topics = [source, sink, deadLetters].map((topic) => ({ topic, partitions: PARTITIONS, replicationFactor: 1, config }))
-  await untilCreated(() => ensureTopics(admin, topics))
+  await askAgain(() => ensureTopics(admin, topics))
   const binary = await poisonBinary()
   const sha256 = createHash('sha256').update(binary).digest('hex')
   const definition: PipelineDefinition = {
@@ -280,9 +268,14 @@ async function runOnce(arena: Arena, mutations: readonly (Mutation | 'none')[], 
         await sleep(1500)
       }
     })()
-    const results = await Promise.all(batch.map((mutation) => runTrial(arena, mutation, ++trialCount)))
+    const ended = await Promise.allSettled(batch.map((mutation) => runTrial(arena, mutation, ++trialCount)))
     isOver = true
     await cutting
+    // Thrown only now: a trial that still runs would keep its processors and its load.
+    const results = ended.map((trial) => {
+      if (trial.status === 'rejected') throw trial.reason
+      return trial.value
+    })
     for (const trial of results) say(`  ${trial.mutation.padEnd(26)} ${trial.isCaught ? 'caught' : 'not caught'}: ${trial.why}`)
     trials.push(...results)
   }
