@@ -70,6 +70,7 @@ const SDK_FILES = [
   'double',
   'edits',
   'json',
+  'expected-keys',
   'known-members',
   'lexicon',
   'members',

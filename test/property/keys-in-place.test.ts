@@ -5,8 +5,11 @@ import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
 import { isJson } from '../harness/is-json.ts'
 import { openTestChain, type TestChain } from '../harness/chains.ts'
 
-/** Writes each member's key and value, as they stand in the document. */
-const MEMBERS = `import { Kind, Record, keyEnd, keyStart, memberCount, valueEnd, valueStart } from 'dps'
+/** Members that are looked up by their names. */
+const FOUND = ['a', 'ab', 'é', '', 'fourteen_bytes', 'absent']
+/** Writes each member's key and value, as they stand in the document, and then those that are found by their names. */
+const MEMBERS = `import { Kind, Record, Segment, findMember, keyEnd, keyStart, memberCount, valueEnd, valueStart } from 'dps'
+const found = ${JSON.stringify(FOUND)}.map<Segment>((name: string) => new Segment(name))
 export function map(record: Record): void {
   if (record.kind != Kind.Object) return
   const out = record.writer()
@@ -18,6 +21,11 @@ export function map(record: Record): void {
     out.byte(34)
     out.byte(44)
     out.bytes(valueStart(i), valueEnd(i) - valueStart(i))
+  }
+  for (let k = 0; k < found.length; k++) {
+    const i = findMember(found[k])
+    out.byte(32)
+    if (i >= 0) out.bytes(valueStart(i), valueEnd(i) - valueStart(i))
   }
   out.byte(93)
   record.commit(out)
@@ -58,7 +66,7 @@ const numbers = [
   '1e5',
   '1.5E-3',
 ]
-const value = fc.constantFrom(
+const flat = fc.constantFrom(
   ...numbers,
   'true',
   'null',
@@ -86,13 +94,20 @@ const wrong = fc.constantFrom(
   '"',
   '',
 )
-const member = fc.tuple(
-  fc.constantFrom(...KEYS),
-  space,
-  space,
-  fc.oneof({ weight: 30, arbitrary: value }, { weight: 1, arbitrary: wrong }),
-  space,
-)
+/** Objects in objects and arrays, whose keys take each other's places. */
+const { value } = fc.letrec<{ value: string; object: string }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 3, withCrossShrink: true },
+    { weight: 30, arbitrary: flat },
+    { weight: 1, arbitrary: wrong },
+    { weight: 6, arbitrary: tie('object') },
+    { weight: 3, arbitrary: fc.tuple(space, fc.array(tie('object'), { maxLength: 4 })).map(([a, items]) => `[${items.join(`${a},`)}]`) },
+  ),
+  object: fc
+    .array(fc.tuple(fc.constantFrom(...KEYS), space, space, tie('value'), space), { maxLength: 4 })
+    .map((members) => `{${members.map(([key, a, b, each, c]) => `${a}"${key}"${b}:${c}${each}${a}`).join(',')}}`),
+}))
+const member = fc.tuple(fc.constantFrom(...KEYS), space, space, value, space)
 const broken = fc.constantFrom(
   '{"a"',
   '{"a":',
@@ -104,13 +119,21 @@ const broken = fc.constantFrom(
   '{"twelve_bytes',
   '{"twelve_bytes"',
   '{"twelve_bytes":',
+  '{"a":{"a"',
+  '{"a":{"a":',
+  '{"a":{"ab":1',
+  '{"a":[{"a":1},{"ab"',
+  '{"a":1,"ab":{"a":1,}}',
 )
+const nameOf = (key: string): unknown => JSON.parse(`"${key}"`)
 const document = fc.oneof(
   {
     weight: 9,
     arbitrary: fc.array(member, { maxLength: 5 }).map((members) => ({
       text: `{${members.map(([key, a, b, each, c]) => `${a}"${key}"${b}:${c}${each}`).join(',')}}`,
-      listed: `[${members.map(([key, , , each]) => `"${key}",${each}`).join(',')}]`,
+      listed:
+        `[${members.map(([key, , , each]) => `"${key}",${each}`).join(',')}` +
+        `${FOUND.map((name) => ` ${members.findLast(([key]) => nameOf(key) === name)?.[3] ?? ''}`).join('')}]`,
     })),
   },
   { weight: 1, arbitrary: broken.map((text) => ({ text, listed: '' })) },
@@ -125,7 +148,7 @@ describe('the members of a document', () => {
         expect(failures.map(({ delta }) => delta)).toEqual(bad)
         expect(values).toEqual(documents.filter(({ text }) => isJson(text)).map(({ listed }) => listed))
       }),
-      { numRuns: 150 },
+      { numRuns: 400 },
     )
   })
 })

@@ -163,6 +163,36 @@ export function map(record: Record): void { record.setNumber(to, record.number(f
     })
     expect([values.length, wrong]).toEqual([numbers.length, []])
   })
+
+  it('are read as JavaScript reads them, also in the few bytes that are read at once', async () => {
+    const code = `import { Record, Path, Segment } from 'dps'
+const from = new Path('d')
+const to = new Segment('text')
+export function map(record: Record): void { record.setNumber(to, record.number(from)) }`
+    const digits = Array.from({ length: 9 }, (_, length) => '987654321'.slice(0, length + 1))
+    const texts = digits.flatMap((all) => [
+      all,
+      `-${all}`,
+      `${all}e1`,
+      `${all}E-2`,
+      `0.${all}`,
+      `-0.${all}`,
+      ...Array.from({ length: all.length - 1 }, (_, at) => `${all.slice(0, at + 1)}.${all.slice(at + 1)}`),
+      ...Array.from({ length: all.length - 1 }, (_, at) => `${all.slice(0, at + 1)}.${'0'.repeat(all.length - at - 1)}`),
+      ...Array.from({ length: all.length - 1 }, (_, at) => `${all.slice(0, at + 1)}e${all.slice(at + 1)}`),
+    ])
+    const random = fc.sample(fc.stringMatching(/^-?(0|[1-9][0-9]{0,4})(\.[0-9]{1,5})?([eE][+-]?[0-9]{1,2})?$/), {
+      numRuns: 20_000,
+      seed: 3,
+    })
+    const finite = [...texts, ...random].filter((text) => Number.isFinite(Number(text)))
+    // Digits stand before and behind them, which must not count.
+    const { values, failures } = await (await chainOf(code)).run(finite.map((text) => `{"a":99999999,"d":${text},"z":88888888}`))
+    expect(failures).toEqual([])
+    const read = values.map((value) => /"text":(.*)\}$/.exec(value!)?.[1])
+    const wrong = finite.filter((text, at) => read[at] !== String(Number(text)))
+    expect([values.length, wrong.slice(0, 10)]).toEqual([finite.length, []])
+  })
 })
 
 describe('a whole number', () => {

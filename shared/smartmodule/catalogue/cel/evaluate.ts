@@ -4,7 +4,7 @@ import { arithmetic, minus } from './arithmetic'
 import { NO_ORDER, UNORDERED, compare, isSame } from './compare'
 import { comprehension } from './comprehension'
 import { Fn, call } from './functions'
-import { entryOf, fieldOf, fromJson, itemsOf, memberOf } from './json'
+import { entryOf, fieldOf, fromJson, fromJsonOf, itemsOf, memberOf } from './json'
 import { extreme } from './math'
 import { Node, Op, Root } from './node'
 import { LOCALS_MAX } from './parser'
@@ -64,7 +64,7 @@ export function evaluate(node: Node): Value {
       return variable(node.id)
     case Op.Field: {
       const slice = record!.find(node.path!)
-      return slice.kind == Kind.Missing ? noSuchKey(node.name) : fromJson(slice.start, slice.end)
+      return slice.kind == Kind.Missing ? noSuchKey(node.name) : fromJsonOf(slice.kind, slice.start, slice.end)
     }
     case Op.Select:
       return select(evaluate(node.args[0]), node)
@@ -253,11 +253,19 @@ function mapOf(node: Node): Value {
   return map
 }
 
+/** The value of an argument of a node that has so many; a constant needs no further call. */
+// @ts-ignore: decorator
+@inline
+function argument(node: Node, i: i32): Value {
+  const at = unchecked(node.args[i])
+  return at.op == Op.Const ? at.value! : evaluate(at)
+}
+
 /** `&&` and `||`: one side that decides is enough, whatever the other one is. */
 function both(node: Node, deciding: Value): Value {
-  const left = evaluate(node.args[0])
+  const left = argument(node, 0)
   if (left == deciding || (left.kind == K.Bool && left.n == deciding.n)) return deciding
-  const right = evaluate(node.args[1])
+  const right = argument(node, 1)
   if (right == deciding || (right.kind == K.Bool && right.n == deciding.n)) return deciding
   if (left.kind == K.Bool && right.kind == K.Bool) return left
   if (left.kind == K.Error) return left
@@ -266,20 +274,25 @@ function both(node: Node, deciding: Value): Value {
 }
 
 function binary(node: Node): Value {
-  const a = evaluate(node.args[0])
+  const a = argument(node, 0)
   if (a.kind == K.Error) return a
-  const b = evaluate(node.args[1])
+  const b = argument(node, 1)
   if (b.kind == K.Error) return b
   const op = node.op
   if (op <= Op.Modulo) return arithmetic(op, a, b)
   if (op == Op.Equal) return ofBool(isSame(a, b))
   if (op == Op.NotEqual) return ofBool(!isSame(a, b))
   if (op == Op.In) return isIn(a, b)
+  if (a.kind == K.Double && b.kind == K.Double) return ofBool(isOrdered(op, a.d, b.d))
   const order = compare(a, b)
   if (order == NO_ORDER) return noOverload(op <= Op.LessEqual ? '_<_' : '_>_', a, b)
   if (order == UNORDERED) return FALSE
   return ofBool(op == Op.Less ? order < 0 : op == Op.LessEqual ? order <= 0 : op == Op.Greater ? order > 0 : order >= 0)
 }
+
+// @ts-ignore: decorator
+@inline
+function isOrdered(op: Op, a: f64, b: f64): bool { return op == Op.Less ? a < b : op == Op.LessEqual ? a <= b : op == Op.Greater ? a > b : a >= b }
 
 function isIn(a: Value, target: Value): Value {
   if (target.kind != K.List && target.kind != K.Map) return noOverload('_in_', a, target)
@@ -294,18 +307,18 @@ function isIn(a: Value, target: Value): Value {
 function callOf(node: Node): Value {
   const args = node.args
   const count = args.length
-  const a = count > 0 ? evaluate(args[0]) : NULL
+  const a = count > 0 ? argument(node, 0) : NULL
   if (a.kind == K.Error) return a
   // The other side of an optional that has a value is not looked at.
   if (a.kind == K.Optional && a.items !== null && count == 2) {
     if (node.id == Fn.OrValue) return a.items![0]
     if (node.id == Fn.Or) return a
   }
-  const b = count > 1 ? evaluate(args[1]) : NULL
+  const b = count > 1 ? argument(node, 1) : NULL
   if (b.kind == K.Error) return b
-  const c = count > 2 ? evaluate(args[2]) : NULL
+  const c = count > 2 ? argument(node, 2) : NULL
   if (c.kind == K.Error) return c
-  const d = count > 3 ? evaluate(args[3]) : NULL
+  const d = count > 3 ? argument(node, 3) : NULL
   return d.kind == K.Error ? d : call(node, count, a, b, c, d)
 }
 

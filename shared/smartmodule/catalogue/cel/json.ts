@@ -2,13 +2,16 @@
 import { Kind, Segment, Slice, Writer, closeOf, findIn, hasBackslash, kindAt, numberOf, skipChecked, skipSpace, unescape } from 'dps'
 import { TOO_LARGE, fits } from 'dps/abi'
 import { shortestText } from 'dps/shortest'
+import { behindPoint, powerOfTen, shortDigits } from 'dps/text'
 import { isSame } from './compare'
 import { putDuration, putTimestampText } from './moments'
 import { FALSE, K, NULL, TRUE, Value, bytesAt, fail, isTooMuch, made, ofDouble, ofInt, ofText, pieceOf, spend } from './value'
 
 /** The checked JSON value [start, end). */
-export function fromJson(start: usize, end: usize): Value {
-  const kind = kindAt(start)
+export function fromJson(start: usize, end: usize): Value { return fromJsonOf(kindAt(start), start, end) }
+
+/** The same of a value whose kind is known. */
+export function fromJsonOf(kind: Kind, start: usize, end: usize): Value {
   if (kind == Kind.Null) return NULL
   if (kind == Kind.True) return TRUE
   if (kind == Kind.False) return FALSE
@@ -37,6 +40,8 @@ const DIGITS_SAFE: usize = 18
 
 /** A whole number is an int where it fits; every other number is a double. */
 function numberFrom(start: usize, end: usize): Value {
+  const digits = shortDigits(start, end)
+  if (digits >= 0) return behindPoint > 0 ? ofDouble((digits as f64) / powerOfTen(behindPoint)) : ofInt(digits)
   const isNegative = load<u8>(start) == 45
   let p = isNegative ? start + 1 : start
   let n: u64 = 0

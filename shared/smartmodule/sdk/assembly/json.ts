@@ -2,7 +2,8 @@
  * JSON over bytes, without building a tree: one pass checks that the bytes are exactly one JSON document (RFC 8259, UTF-8 included) and
  * notes the members of a top-level object; later look-ups read only checked bytes. Strings are scanned 16 bytes at a time.
  */
-import { addMember, beginMembers, endMembers, expectKey, expectedKey, limit } from './known-members'
+import { FIRST, NOWHERE, expectKey, isAt, lengthAt, nextPlace, placeBelow } from './expected-keys'
+import { addMember, beginMembers, changeShape, endMembers, limit } from './known-members'
 
 export const enum Kind { Missing, Null, False, True, Number, String, Object, Array }
 
@@ -159,67 +160,78 @@ function numberEnd(p: usize, end: usize): usize {
   return scanNumber(p, end)
 }
 
-/** As `scanValue`, without a call for strings and numbers inside of an object. */
+/** Checks a string, or a number, without a call where it is short and plain; anything else by `scanOther`. */
 // @ts-ignore: decorator
 @inline
-function memberEnd(p: usize, end: usize, depth: i32): usize {
+function endOfValue(p: usize, end: usize, depth: i32, place: usize): usize {
   if (p >= end) return 0
   const c: u32 = load<u8>(p)
   if (c == 34) {
     const close = stringEnd(p + 1, end)
     return close == 0 ? 0 : close + 1
   }
-  return c - 48 < 10 ? numberEnd(p, end) : scanValue(p, end, depth)
+  return c - 48 < 10 ? numberEnd(p, end) : scanOther(p, end, depth, place)
 }
 
-/** Checks the value at `p`; returns the first byte after it, 0 when malformed. */
-function scanValue(p: usize, end: usize, depth: i32): usize {
-  if (p >= end) return 0
-  const c: u32 = load<u8>(p)
-  if (c == 34) {
-    const close = scanString(p + 1, end)
-    return close == 0 ? 0 : close + 1
-  }
-  if (c == 123) {
-    if (depth >= DEPTH_MAX) return 0
-    p = skipSpace(p + 1, end)
-    if (p < end && load<u8>(p) == 125) return p + 1
-    while (true) {
+/** Checks the object whose brace is at `p`, and whose keys are expected from `place` on, as `scanValue` does. */
+function scanObject(p: usize, end: usize, depth: i32, place: usize): usize {
+  if (depth >= DEPTH_MAX) return 0
+  p = skipSpace(p + 1, end)
+  if (p < end && load<u8>(p) == 125) return p + 1
+  while (true) {
+    const key = p
+    let close = p + lengthAt(place)
+    if (isAt(place, p) && close + 1 < end) p = close + 2
+    else {
       if (p >= end || load<u8>(p) != 34) return 0
-      p = stringEnd(p + 1, end)
-      if (p == 0) return 0
-      p = skipSpace(p + 1, end)
+      close = stringEnd(p + 1, end)
+      if (close == 0) return 0
+      const isPlain = !escaped
+      p = skipSpace(close + 1, end)
       if (p >= end || load<u8>(p) != 58) return 0
-      p = memberEnd(skipSpace(p + 1, end), end, depth + 1)
-      if (p == 0) return 0
-      p = skipSpace(p, end)
-      if (p >= end) return 0
-      const next = load<u8>(p)
-      if (next == 125) return p + 1
-      if (next != 44) return 0
-      p = skipSpace(p + 1, end)
+      if (isPlain && p == close + 1) expectKey(place, key, close)
+      p++
     }
+    p = endOfValue(skipSpace(p, end), end, depth + 1, place)
+    if (p == 0) return 0
+    place = nextPlace(place)
+    p = skipSpace(p, end)
+    if (p >= end) return 0
+    const next = load<u8>(p++)
+    if (next != 44) return next == 125 ? p : 0
+    p = skipSpace(p, end)
   }
-  if (c == 91) {
-    if (depth >= DEPTH_MAX) return 0
-    p = skipSpace(p + 1, end)
-    if (p < end && load<u8>(p) == 93) return p + 1
-    while (true) {
-      p = scanValue(p, end, depth + 1)
-      if (p == 0) return 0
-      p = skipSpace(p, end)
-      if (p >= end) return 0
-      const next = load<u8>(p)
-      if (next == 93) return p + 1
-      if (next != 44) return 0
-      p = skipSpace(p + 1, end)
-    }
+}
+
+/** Checks the array whose bracket is at `p`, and which is the value at `place`, as `scanValue` does. */
+function scanArray(p: usize, end: usize, depth: i32, place: usize): usize {
+  if (depth >= DEPTH_MAX) return 0
+  p = skipSpace(p + 1, end)
+  if (p < end && load<u8>(p) == 93) return p + 1
+  while (true) {
+    p = endOfValue(p, end, depth + 1, place)
+    if (p == 0) return 0
+    p = skipSpace(p, end)
+    if (p >= end) return 0
+    const next = load<u8>(p++)
+    if (next != 44) return next == 93 ? p : 0
+    p = skipSpace(p, end)
   }
+}
+
+/** Checks what is no string and begins with no digit. */
+function scanOther(p: usize, end: usize, depth: i32, place: usize): usize {
+  const c: u32 = load<u8>(p)
+  if (c == 123) return scanObject(p, end, depth, placeBelow(place))
+  if (c == 91) return scanArray(p, end, depth, place)
   if (c == 116) return end - p >= 4 && load<u32>(p) == 0x65757274 ? p + 4 : 0
   if (c == 110) return end - p >= 4 && load<u32>(p) == 0x6c6c756e ? p + 4 : 0
   if (c == 102) return end - p >= 5 && load<u32>(p, 1) == 0x65736c61 ? p + 5 : 0
   return scanNumber(p, end)
 }
+
+/** Checks the value at `p`; returns the first byte after it, 0 when malformed. */
+function scanValue(p: usize, end: usize): usize { return endOfValue(p, end, 0, NOWHERE) }
 
 /** Kind of the checked value that starts at `p`. */
 export function kindAt(p: usize): Kind {
@@ -244,18 +256,20 @@ export function parse(p: usize, end: usize): Kind {
   if (p >= end) return refuse('the value is empty, not a JSON document')
   if (load<u8>(p) != 123) {
     const kind = kindAt(p)
-    const after = scanValue(p, end, 0)
+    const after = scanValue(p, end)
     if (after == 0) return refuse('the value is not valid JSON')
     return skipSpace(after, end) == end ? kind : refuse('the value has bytes after its JSON document')
   }
   p = skipSpace(p + 1, end)
   if (p < end && load<u8>(p) == 125) p++
   else {
+    let place = FIRST
     while (true) {
       const key = p + 1
       let isEscaped = false
-      let close = p + expectedKey(p, end)
-      if (close == p) {
+      let close = p + lengthAt(place)
+      if (isAt(place, p) && close + 1 < end) p = close + 2
+      else {
         if (p >= end || load<u8>(p) != 34) return refuse('the value is not valid JSON')
         close = stringEnd(key, end)
         if (close == 0) return refuse('the value is not valid JSON')
@@ -263,13 +277,14 @@ export function parse(p: usize, end: usize): Kind {
         p = close + 1
         if (p < end && load<u8>(p) != 58) p = skipSpace(p, end)
         if (p >= end || load<u8>(p) != 58) return refuse('the value is not valid JSON')
-        if (p == close + 1) expectKey(key - 1, close, isEscaped)
+        changeShape(p == close + 1 && !isEscaped && expectKey(place, key - 1, close))
         p++
-      } else p = close + 2
+      }
       if (p < end && load<u8>(p) <= 32) p = skipSpace(p, end)
-      const after = memberEnd(p, end, 1)
+      const after = endOfValue(p, end, 1, place)
       if (after == 0) return refuse('the value is not valid JSON')
       addMember(key, close, p, after, isEscaped)
+      place = nextPlace(place)
       p = after
       if (p < end && load<u8>(p) <= 32) p = skipSpace(p, end)
       if (p >= end) return refuse('the value is not valid JSON')

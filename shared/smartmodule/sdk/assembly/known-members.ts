@@ -29,34 +29,21 @@ export function valueEnd(i: i32): usize { return load<u32>(members + (i as usize
 export function keyEscaped(i: i32): bool { return hasEscapedKeys && hasBackslash(keyStart(i), keyEnd(i)) }
 
 /**
- * How the last document's keys were written, by their places: the key with its quotes and its colon (16 bytes), its length up to the
- * closing quote, and a bit for each byte. Records of one topic have mostly the same keys; the end of an expected one need not be searched.
+ * The number of the last document's shape, which is its keys in their order; 0 while it is not known. A member that was found in one
+ * document is at the same place in the next one of its shape.
  */
-const EXPECTED_BYTES: usize = 24
-const EXPECTED_KEYS: i32 = 64
-const expected: usize = heap.alloc((EXPECTED_KEYS as usize) * EXPECTED_BYTES)
-memory.fill(expected, 0, (EXPECTED_KEYS as usize) * EXPECTED_BYTES)
+export let shape: u32 = 0
+/** The shape of the documents with the expected keys, and how many these have. */
+let expectedShape: u32 = 0
+let expectedCount: i32 = 0
+/** In place of it: a key has changed; one has, and the next document is not expected to have it. */
+const CHANGED: i32 = -1
+const UNKNOWN: i32 = -2
 
-/** Where the next key's closing quote is behind `p`, if the key is the expected one; else 0. Reads up to 15 bytes past `end`. */
-// @ts-ignore: decorator
-@inline
-export function expectedKey(p: usize, end: usize): usize {
-  if (memberCount >= EXPECTED_KEYS) return 0
-  const at = expected + (memberCount as usize) * EXPECTED_BYTES
-  const length = load<u32>(at, 16) as usize
-  const all = load<u32>(at, 20)
-  const same = i8x16.bitmask(i8x16.eq(v128.load(p), v128.load(at))) as u32
-  return (same & all) == all && p + length + 1 < end ? length : 0
-}
-
-/** Expects the key with its quotes [p, close], which a colon follows, in its place in the next document. */
-export function expectKey(p: usize, close: usize, isEscaped: bool): void {
-  const length = close - p
-  if (memberCount >= EXPECTED_KEYS || isEscaped || length > 14) return
-  const at = expected + (memberCount as usize) * EXPECTED_BYTES
-  v128.store(at, v128.load(p))
-  store<u32>(at, length as u32, 16)
-  store<u32>(at, (((1 as u32) << ((length as u32) + 2)) - 1), 20)
+/** A key of the document is another one than in the document before; whether the next one is expected to have it. */
+export function changeShape(isExpected: bool): void {
+  if (!isExpected) expectedCount = UNKNOWN
+  else if (expectedCount != UNKNOWN) expectedCount = CHANGED
 }
 
 export function hasBackslash(p: usize, end: usize): bool {
@@ -114,6 +101,7 @@ export function readMembers(from: usize, count: i32, start: usize, end: usize): 
     to += MEMBER_BYTES
   }
   memberCount = count
+  shape = 0
   hasEscapedKeys = false
   limit = objectEnd = end
   objectStart = start
@@ -130,6 +118,7 @@ function growMembers(): void {
 /** Before a document that ends at `end` is parsed: nothing is known of it. */
 export function beginMembers(end: usize): void {
   memberCount = 0
+  shape = 0
   hasEscapedKeys = false
   limit = end
   objectEnd = 0
@@ -155,4 +144,13 @@ export function addMember(key: usize, close: usize, start: usize, end: usize, is
 export function endMembers(start: usize, end: usize): void {
   objectStart = start
   objectEnd = end
+  if (expectedCount == UNKNOWN) {
+    expectedCount = CHANGED
+    return
+  }
+  if (memberCount != expectedCount) {
+    expectedCount = memberCount
+    if (++expectedShape == 0) expectedShape = 1
+  }
+  shape = expectedShape
 }

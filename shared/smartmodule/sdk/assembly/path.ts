@@ -1,6 +1,6 @@
 /** Dotted paths (`customer.address.city`, `items.0.sku`) into a checked document. */
 import { Kind, closeOf, kindAt, skipChecked, skipSpace } from './json'
-import { hasBackslash, keyEnd, keyEscaped, keyStart, memberCount, valueEnd, valueStart } from './known-members'
+import { hasBackslash, keyEnd, keyEscaped, keyStart, memberCount, shape, valueEnd, valueStart } from './known-members'
 import { unescape } from './text'
 
 /** The result of `find`: the bytes of a value inside the record, valid until the next record. */
@@ -15,6 +15,9 @@ export class Segment {
   bytes: ArrayBuffer
   index: i32 = -1
   length: usize = 0
+  /** Where the member of this name was in the documents of a shape. */
+  shape: u32 = 0
+  member: i32 = -1
   constructor(name: string) {
     this.bytes = String.UTF8.encode(name)
     this.length = this.bytes.byteLength
@@ -33,6 +36,7 @@ export class Segment {
     memory.copy(changetype<usize>(this.bytes), p, length)
     this.length = length
     this.index = -1
+    this.shape = 0
   }
 
   /** True when the checked key content [p, end) is this name. */
@@ -69,11 +73,18 @@ export class Path {
 }
 
 /** Index of the top-level member with this name, the last one when it is repeated (as in JSON.parse), -1 when there is none. */
+// @ts-ignore: decorator
+@inline
 export function findMember(segment: Segment): i32 {
-  for (let i = memberCount - 1; i >= 0; i--) {
-    if (segment.matches(keyStart(i), keyEnd(i), keyEscaped(i))) return i
-  }
-  return -1
+  return shape != 0 && segment.shape == shape ? segment.member : searchMember(segment)
+}
+
+function searchMember(segment: Segment): i32 {
+  let i = memberCount - 1
+  while (i >= 0 && !segment.matches(keyStart(i), keyEnd(i), keyEscaped(i))) i--
+  segment.shape = shape
+  segment.member = i
+  return i
 }
 
 /** Whether two members of the last parsed object have the same name, however it is written: escapes count as what they stand for. */

@@ -156,8 +156,37 @@ export function textOf(p: usize, end: usize): string {
   return text
 }
 
+/** How many of the digits that `shortDigits` has read stand behind the point. */
+export let behindPoint: i32 = 0
+
+/** The digits of a checked JSON number of up to eight bytes, without its point, as one number; -1 for one with a sign or an exponent. */
+export function shortDigits(p: usize, end: usize): i64 {
+  const length = end - p
+  if (length - 1 > 7) return -1
+  // The bytes before it, which are read too, are shifted out; the number's first byte is the lowest one.
+  const unused = ((8 - length) << 3) as u64
+  let digits = load<u64>(end - 8) >> unused
+  const others = (digits & 0xf0f0f0f0f0f0f0f0) ^ (<u64>0x3030303030303030 >> unused)
+  let shift = unused
+  behindPoint = 0
+  if (others != 0) {
+    const at = ctz(others) & 56
+    if (others >> at >> 8 != 0 || ((digits >> at) & 0xff) != 46) return -1
+    const before = ((<u64>1) << at) - 1
+    digits = (digits & before) | ((digits >> 8) & ~before)
+    shift += 8
+    behindPoint = (7 - ((unused + at) >> 3)) as i32
+  }
+  // Eight digits at once: neighbours are joined to two, four and eight. A single digit with its point is shifted by less than 64.
+  digits = (((digits << shift) & 0x0f0f0f0f0f0f0f0f) * 2561) >> 8
+  digits = ((digits & 0x00ff00ff00ff00ff) * 6553601) >> 16
+  return (((digits & 0x0000ffff0000ffff) * 42949672960001) >> 32) as i64
+}
+
 /** The value of a checked JSON number [p, end), correctly rounded. */
 export function numberOf(p: usize, end: usize): f64 {
+  const short = shortDigits(p, end)
+  if (short >= 0) return behindPoint > 0 ? (short as f64) / powerOfTen(behindPoint) : (short as f64)
   let q = p
   let negative = false
   if (load<u8>(q) == 45) {
@@ -182,11 +211,16 @@ export function numberOf(p: usize, end: usize): f64 {
   // Up to 15 digits and 10^22, both sides of the division are exact, so it rounds only once (Clinger's fast path).
   if (q == end && count <= 15 && scale <= 22) {
     let value = digits as f64
-    if (scale > 0) value /= POWERS[scale]
+    if (scale > 0) value /= powerOfTen(scale)
     return negative ? -value : value
   }
   return exactDouble(p, end)
 }
+
+/** 10 to the power of 0 to 22, which are exact as doubles. */
+// @ts-ignore: decorator
+@inline
+export function powerOfTen(power: i32): f64 { return unchecked(POWERS[power]) }
 
 const POWERS: StaticArray<f64> = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22]
 
