@@ -54,9 +54,11 @@ const DeadLetterItem = z
   })
   .meta({ id: 'DeadLetter' })
 
-const textOf = (charactersMax: number) =>
-  z.string().min(1, 'must not be empty').max(charactersMax).refine(isStorable, 'must not contain NUL or unpaired surrogates')
+const storable = (charactersMax: number) => z.string().max(charactersMax).refine(isStorable, 'must not contain NUL or unpaired surrogates')
+const textOf = (charactersMax: number) => storable(charactersMax).min(1, 'must not be empty')
 const Text = textOf(LIMITS.name_characters_max)
+/** Of the step that failed, as a group shows it. */
+const OfStep = storable(LIMITS.name_characters_max).describe('Empty for what the sink did not take')
 const Pattern = textOf(PATTERN_CHARACTERS_MAX).describe('Exactly as a group shows it')
 const Time = z.iso
   .datetime({ offset: true, error: 'must be an ISO 8601 time with a UTC offset', abort: true })
@@ -75,8 +77,8 @@ export const DeadLetterQuery = z.object({
   // The sink comes after the last step.
   step: queryInteger(1, LIMITS.chain_steps_max + 1).optional(),
   error: Text.optional(),
-  module: Text.optional(),
-  version: Text.optional(),
+  module: OfStep.optional(),
+  version: OfStep.optional(),
   pattern: Pattern.optional(),
   status: Status.optional(),
   partition: queryInteger(0, 100_000).optional(),
@@ -96,8 +98,8 @@ export const DeadLetterFilter = z
       .max(LIMITS.chain_steps_max + 1)
       .optional(),
     error: Text.optional(),
-    module: Text.optional(),
-    version: Text.optional(),
+    module: OfStep.optional(),
+    version: OfStep.optional(),
     pattern: Pattern.optional(),
     partition: z.number().int().min(0).max(100_000).optional(),
     from: Time.optional(),

@@ -197,6 +197,11 @@ describe('rows that a table refuses', () => {
       return all.total === 3 && all
     })
     expect(dead_letters.map(({ error }) => error.code)).toEqual(['postgres_23503', 'postgres_23503', 'postgres_23503'])
+    // No step has failed: the filter of their group has an empty SmartModule.
+    const path = `/v1/pipelines/${id}/dead-letters`
+    const selected = await Promise.all(['', 'x'].map((name) => client.call('GET', `${path}?module=${name}&version=`)))
+    expect(selected.map(({ body }) => body.total)).toEqual([3, 0])
+    expect((await client.call('POST', `${path}/redrive`, { filter: { module: '' }, dry_run: true })).body).toMatchObject({ count: 3 })
     await client.call('DELETE', `/v1/pipelines/${id}`)
   })
 })

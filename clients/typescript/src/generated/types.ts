@@ -213,8 +213,8 @@ export type DeadLetter = {
 export type DeadLetterFilter = {
   step?: number
   error?: string
-  module?: string
-  version?: string
+  /** Empty for what the sink did not take */ module?: string
+  /** Empty for what the sink did not take */ version?: string
   /** Exactly as a group shows it */ pattern?: string
   partition?: number
   from?: string

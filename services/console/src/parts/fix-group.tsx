@@ -94,13 +94,7 @@ const partsOf = (group: string) => {
 type Group = ReturnType<typeof partsOf>
 
 /** As lists and redrives take it. */
-const filterOf = ({ step, module, version, code, pattern }: Group) => ({
-  step,
-  error: code,
-  pattern,
-  ...(module === '' ? {} : { module }),
-  ...(version === '' ? {} : { version }),
-})
+const filterOf = ({ step, module, version, code, pattern }: Group) => ({ step, module, version, error: code, pattern })
 
 type Running = Pipeline['processors'][number]
 
