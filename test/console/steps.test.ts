@@ -56,11 +56,12 @@ describe.skipIf(!hasBrowser)('a config whose members have any names', () => {
       await page.getByLabel('Add a step').selectOption({ label: 'dps/cel' })
       const cel = page.getByRole('group', { name: 'Step 2' })
       await cel.getByLabel(/^Filter/).fill('value.n > 1')
-      await cel.getByRole('button', { name: 'add' }).click()
+      const assignments = cel.getByRole('group', { name: 'Set' })
+      await assignments.getByRole('button', { name: 'add' }).click()
       await cel.getByLabel('Set: name 1').fill('double')
       await cel.getByLabel('Set: value 1').fill('value.n * 2')
-      await cel.getByRole('button', { name: 'add' }).click()
-      await cel.getByRole('group', { name: 'Set' }).getByRole('button', { name: 'remove' }).last().click()
+      await assignments.getByRole('button', { name: 'add' }).click()
+      await assignments.getByRole('button', { name: 'remove' }).last().click()
       await page.getByRole('button', { name: 'Show what it changes' }).click()
       await page.getByRole('button', { name: 'Save it' }).click()
       await page.getByRole('link', { name: 'Change', exact: true }).waitFor()
@@ -69,6 +70,46 @@ describe.skipIf(!hasBrowser)('a config whose members have any names', () => {
     expect(body.processors.map(({ config }) => config)).toEqual([
       { fields: { amount: kept, n: 'date', paid: 'boolean' } },
       { filter: 'value.n > 1', set: { double: 'value.n * 2' } },
+    ])
+  })
+})
+
+describe.skipIf(!hasBrowser)('a config’s member that is a text or a list of texts', () => {
+  it('has a row for each, and stays a text or a list as it came', async () => {
+    const [from, to] = [await createStream(client, { a: 'any' }), await createStream(client, { a: 'any' })]
+    const steps = ['value.items', ['value.a', 'value.b'], ['[value]'], 'value'].map((emit) => ({ name: 'dps/cel', config: { emit } }))
+    const id = await createPipeline(client, from.id, steps, to.id, { autostart: false })
+    await inConsole(async ({ page }) => {
+      await page.goto(at(`pipelines/${id}/change`))
+      const emit = (step: number) => page.getByRole('group', { name: `Step ${step}` }).getByRole('group', { name: 'Emit' })
+      const row = (step: number, number: number) => emit(step).getByLabel(`Emit: value ${number}`)
+      await row(4, 1).waitFor()
+      expect(await Promise.all([row(1, 1), row(2, 1), row(2, 2), row(3, 1)].map((each) => each.inputValue()))).toEqual([
+        'value.items',
+        'value.a',
+        'value.b',
+        '[value]',
+      ])
+      await row(1, 1).fill('value.items.map(i, i.n)')
+      await emit(2).getByRole('button', { name: 'remove' }).last().click()
+      await row(3, 1).fill('[value, value]')
+      await emit(4).getByRole('button', { name: 'add' }).click()
+      await row(4, 2).fill('{"of": value}')
+      // One that is new begins without any.
+      await page.getByLabel('Add a step').selectOption({ label: 'dps/cel' })
+      await emit(5).getByRole('button', { name: 'add' }).click()
+      await row(5, 1).fill('value')
+      await page.getByRole('button', { name: 'Show what it changes' }).click()
+      await page.getByRole('button', { name: 'Save it' }).click()
+      await page.getByRole('link', { name: 'Change', exact: true }).waitFor()
+    })
+    const { body } = await client.call<{ processors: { config: unknown }[] }>('GET', `/v1/pipelines/${id}`)
+    expect(body.processors.map(({ config }) => config)).toEqual([
+      { emit: 'value.items.map(i, i.n)' },
+      { emit: ['value.a'] },
+      { emit: ['[value, value]'] },
+      { emit: ['value', '{"of": value}'] },
+      { emit: 'value' },
     ])
   })
 })

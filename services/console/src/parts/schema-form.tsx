@@ -10,10 +10,14 @@ type Value = Record<string, unknown>
 const isGroup = (schema: Schema): boolean =>
   schema.type === 'object' && schema.properties !== undefined && Object.keys(schema.properties).length > 0
 
-/** Of an object whose members have any names: what each of its values is, where that is a text or a choice. */
-function eachOf({ properties, additionalProperties: each }: Schema): Schema | undefined {
-  if (properties || typeof each !== 'object') return undefined
-  return [each, ...(each.anyOf ?? [])].find((own) => own.enum !== undefined || own.type === 'string')
+const plainIn = (all: readonly Schema[]): Schema | undefined => all.find((own) => own.enum !== undefined || own.type === 'string')
+const isOneOrMore = ({ anyOf = [] }: Schema): boolean => anyOf.some(isListOfTexts)
+
+/** Of an object whose members have any names, or of a text or a list of them: what each value is, where that is a text or a choice. */
+function eachOf(schema: Schema): Schema | undefined {
+  const { properties, additionalProperties: each, anyOf = [] } = schema
+  if (isOneOrMore(schema)) return plainIn(anyOf)
+  return properties || typeof each !== 'object' ? undefined : plainIn([each, ...(each.anyOf ?? [])])
 }
 
 /** The unit that a name ends in. */
@@ -51,15 +55,33 @@ const rowOf = (name: string, value?: unknown): Row => ({ key: ++lastRow, name, v
 const isPlain = (value: unknown, { enum: choices }: Schema): boolean =>
   value === undefined || (choices ? choices.includes(value) : typeof value === 'string' && !value.includes('\n'))
 
-/** Members of any names, a row each. One without a name or a value is left out. */
-function Rows({ schema, value, isRequired, onChange, secrets, faults, title }: Omit<MemberProps, 'name'> & { title: string }) {
-  const [rows, setRows] = useState(() =>
-    isObject(value) ? Object.entries(value).map(([name, own]) => rowOf(name, own)) : isRequired ? [rowOf('')] : [],
-  )
+/**
+ * Members of any names, a row each; values alone where it `isList`, of which a single one stays a text unless it came in a list. A row
+ * without a name or a value is left out.
+ */
+function Rows({
+  schema,
+  value,
+  isRequired,
+  onChange,
+  secrets,
+  faults,
+  title,
+  isList,
+}: Omit<MemberProps, 'name'> & { title: string; isList: boolean }) {
+  const [rows, setRows] = useState(() => {
+    if (value === undefined) return isRequired ? [rowOf('')] : []
+    return Object.entries(isList ? [value].flat() : (value as Value)).map(([name, own]) => rowOf(name, own))
+  })
+  const [mayBeText] = useState(isList && !Array.isArray(value))
   const change = (next: Row[]): void => {
     setRows(next)
-    const full = next.flatMap(({ name, value: own }): [string, unknown][] => (name === '' || own === undefined ? [] : [[name, own]]))
-    onChange(full.length > 0 || isRequired ? Object.fromEntries(full) : undefined)
+    const full = next.flatMap(({ name, value: own }): [string, unknown][] =>
+      (name === '' && !isList) || own === undefined ? [] : [[name, own]],
+    )
+    const values = full.map(([, own]) => own)
+    const all = !isList ? Object.fromEntries(full) : mayBeText && values.length === 1 ? values[0] : values
+    onChange(full.length > 0 || isRequired ? all : undefined)
   }
   return (
     <>
@@ -69,14 +91,16 @@ function Rows({ schema, value, isRequired, onChange, secrets, faults, title }: O
         const id = `row-${row.key}`
         return (
           <div key={row.key} class="line row">
-            <input
-              aria-label={`${title}: name ${index + 1}`}
-              spellcheck={false}
-              required
-              ref={(input) => input?.setCustomValidity(isTwice ? 'There is one with this name already.' : '')}
-              value={row.name}
-              onInput={({ currentTarget }) => set({ name: currentTarget.value })}
-            />
+            {!isList && (
+              <input
+                aria-label={`${title}: name ${index + 1}`}
+                spellcheck={false}
+                required
+                ref={(input) => input?.setCustomValidity(isTwice ? 'There is one with this name already.' : '')}
+                value={row.name}
+                onInput={({ currentTarget }) => set({ name: currentTarget.value })}
+              />
+            )}
             <label for={id} class="hidden">
               {title}: value {index + 1}
             </label>
@@ -91,7 +115,7 @@ function Rows({ schema, value, isRequired, onChange, secrets, faults, title }: O
             <button type="button" class="plain" onClick={() => change(rows.toSpliced(index, 1))}>
               remove
             </button>
-            <Faults faults={within(faults, row.name)} />
+            <Faults faults={within(faults, isList ? index : row.name)} />
           </div>
         )
       })}
@@ -106,7 +130,9 @@ function Member({ name, schema, value, isRequired, onChange, secrets, faults }: 
   const id = useId()
   const title = titleOf(name, schema)
   const star = isRequired && <span aria-hidden="true"> *</span>
-  const each = value === undefined || isObject(value) ? eachOf(schema) : undefined
+  const isList = isOneOrMore(schema)
+  const isOfRows = isList ? typeof value === 'string' || Array.isArray(value) : isObject(value)
+  const each = value === undefined || isOfRows ? eachOf(schema) : undefined
   if (each)
     return (
       <fieldset>
@@ -116,7 +142,16 @@ function Member({ name, schema, value, isRequired, onChange, secrets, faults }: 
         </legend>
         {schema.description && <small>{schema.description}</small>}
         <Faults faults={faults.filter(({ path }) => path === '')} />
-        <Rows schema={each} title={title} value={value} isRequired={isRequired} onChange={onChange} secrets={secrets} faults={faults} />
+        <Rows
+          schema={each}
+          title={title}
+          value={value}
+          isRequired={isRequired}
+          onChange={onChange}
+          secrets={secrets}
+          faults={faults}
+          isList={isList}
+        />
       </fieldset>
     )
   if (isGroup(schema) && !isSecret(schema))
