@@ -101,7 +101,13 @@ describe.skipIf(!hasBrowser)('a screen', () => {
       }
       if (name === 'smartmodule') await tab.page.locator('summary', { hasText: 'Versions' }).click()
       if (name === 'start') await tab.page.locator('summary', { hasText: 'The same as' }).click()
-      if (name === 'access') await tab.page.locator('summary', { hasText: 'New key' }).click()
+      if (name === 'access') {
+        await tab.page.locator('summary', { hasText: 'New key' }).click()
+        const reads = await tab.page
+          .getByRole('checkbox', { name: /:read$/ })
+          .evaluateAll((all) => all.map((each) => each.getBoundingClientRect().x))
+        if (new Set(reads).size !== 1) found.push('access: what a key may read is not in one column')
+      }
       await check(name)
     }
     if (look.width === 320) {

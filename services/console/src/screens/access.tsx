@@ -54,10 +54,10 @@ function NewKey({ onMade }: { onMade(made: CreateKeyResponse): void }) {
           {scopes.length === own.length ? 'nothing' : 'everything'}
         </button>
         {[...Map.groupBy(own, (scope) => scope.split(':')[0]!)].map(([of, each]) => (
-          <div key={of} class="line scopes">
+          <div key={of} class="scopes">
             <span>{of}</span>
             {each.map((scope) => (
-              <label key={scope} class="check">
+              <label key={scope}>
                 <input type="checkbox" aria-label={scope} checked={scopes.includes(scope)} onChange={() => toggle(scope)} />{' '}
                 {scope.slice(of.length + 1)}
               </label>
