@@ -2,7 +2,7 @@
 import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
 import type { ListStreamsResponse, TestSmartModuleResponse, Trace } from '../../../../clients/typescript/src/generated/types.ts'
-import { HOME, post, remove } from '../api.ts'
+import { Failure, HOME, post, remove } from '../api.ts'
 import { Field, Refused, Title } from '../parts/parts.tsx'
 import { Results } from '../parts/results.tsx'
 import { SameAs, type Ways } from '../parts/same-as.tsx'
@@ -28,13 +28,41 @@ const TEMPLATES = [
 /** The stream that the pipeline writes. */
 const sinkOf = (name: string): string => `${name}-filtered`
 
-/** The name that is typed; until then one for which neither of the two streams exists yet. */
+/** The name, or the next one behind it for which neither of the two streams exists yet. */
+function freeFrom(name: string, taken: ReadonlySet<string>): string {
+  let free = name
+  for (let n = 2; taken.has(free) || taken.has(sinkOf(free)); n++) free = `${name}-${n}`
+  return free
+}
+
+/** The name that is typed; until then one that is free, as far as the names are known. */
 function useName() {
-  const taken = new Set(useAll<ListStreamsResponse>('/streams').data?.streams.map(({ name }) => name))
+  const streams = useAll<ListStreamsResponse>('/streams').data?.streams ?? []
   const [typed, setName] = useState<string>()
-  let free = NAME
-  for (let n = 2; taken.has(free) || taken.has(sinkOf(free)); n++) free = `${NAME}-${n}`
-  return { name: typed ?? free, setName, isOwn: typed !== undefined && typed !== free }
+  const [refused, setRefused] = useState<readonly string[]>([])
+  const freeBesides = (names: readonly string[], name: string): string =>
+    freeFrom(name, new Set([...streams.map((stream) => stream.name), ...names]))
+  const proposed = freeBesides(refused, NAME)
+  const name = typed ?? proposed
+
+  /** Does the work with the name; where another has it by now, with the next free one, unless a person chose it. */
+  async function withName(work: (name: string) => Promise<void>, chosen = typed): Promise<void> {
+    setName(chosen)
+    let names = refused
+    for (let own = chosen ?? proposed; ; own = freeBesides(names, NAME)) {
+      try {
+        return await work(own)
+      } catch (error) {
+        if (!(error instanceof Failure) || error.status !== 409 || error.details[0]?.path !== '/name') throw error
+        setRefused((names = [...names, own]))
+        if (chosen !== undefined) throw error
+      }
+    }
+  }
+
+  /** In place of the name, once that was refused. */
+  const instead = refused.includes(name) ? freeBesides(refused, name) : undefined
+  return { name, setName, isOwn: typed !== undefined && typed !== proposed, withName, instead }
 }
 
 const stepsOf = (filter: string) => [{ module_id: 'dps/cel', config: { filter: filter.trim() === '' ? 'true' : filter } }]
@@ -102,6 +130,33 @@ function Examples({ onChoose }: { onChoose(expression: string): void }) {
   )
 }
 
+/** The streams, the records and the pipelines. Returns the pipeline's id; where it can't be made, nothing stays. */
+async function make(name: string, text: string, filter: string, isFed: boolean): Promise<string> {
+  const rows = rowsOf(text)
+  const schema = schemaFor(text, isFed)
+  const made: string[] = []
+  const create = async (own: string): Promise<string> => {
+    const { id } = await post<{ id: string }>('/streams', { name: own, schema })
+    made.push(`/streams/${id}`)
+    return id
+  }
+  try {
+    const [source, sink] = [await create(name), await create(sinkOf(name))]
+    await post(`/streams/${source}/data`, { records: rows })
+    if (isFed) {
+      const feeder = await post<{ pipeline_id: string }>('/pipelines', feederOf(name, schema, source))
+      // Before the stream that it writes.
+      made.unshift(`/pipelines/${feeder.pipeline_id}`)
+    }
+    const { pipeline_id } = await post<{ pipeline_id: string }>('/pipelines', pipelineOf(name, filter, source, sink))
+    return pipeline_id
+  } catch (error) {
+    // The next attempt begins anew, perhaps with other fields.
+    for (const path of made) await remove(path).catch(() => {})
+    throw error
+  }
+}
+
 /** What becomes of the first records. */
 async function tracesOf(text: string, filter: string): Promise<Trace[]> {
   const records = rowsOf(text)
@@ -113,7 +168,7 @@ async function tracesOf(text: string, filter: string): Promise<Trace[]> {
 
 export function Start() {
   const { route } = useLocation()
-  const { name, setName, isOwn } = useName()
+  const { name, setName, isOwn, withName, instead } = useName()
   const [text, setText] = useState(SAMPLE)
   const [filter, setFilter] = useState<string>(TEMPLATES[0][1])
   const [isFed, setIsFed] = useState(false)
@@ -128,31 +183,9 @@ export function Start() {
       .map(({ message }) => message)
       .join('; ')
 
-  async function make(): Promise<void> {
+  const makeIt = (chosen?: string): void => {
     setIsTrying(false)
-    const rows = rowsOf(text)
-    const schema = schemaFor(text, isFed)
-    const made: string[] = []
-    const create = async (own: string): Promise<string> => {
-      const { id } = await post<{ id: string }>('/streams', { name: own, schema })
-      made.push(`/streams/${id}`)
-      return id
-    }
-    try {
-      const [source, sink] = [await create(name), await create(sinkOf(name))]
-      await post(`/streams/${source}/data`, { records: rows })
-      if (isFed) {
-        const feeder = await post<{ pipeline_id: string }>('/pipelines', feederOf(name, schema, source))
-        // Before the stream that it writes.
-        made.unshift(`/pipelines/${feeder.pipeline_id}`)
-      }
-      const { pipeline_id } = await post<{ pipeline_id: string }>('/pipelines', pipelineOf(name, filter, source, sink))
-      route(`${HOME.pathname}pipelines/${pipeline_id}`)
-    } catch (error) {
-      // The next attempt begins anew, perhaps with other fields.
-      for (const path of made) await remove(path).catch(() => {})
-      throw error
-    }
+    void run(() => withName(async (own) => route(`${HOME.pathname}pipelines/${await make(own, text, filter, isFed)}`), chosen))
   }
 
   async function tryIt(): Promise<void> {
@@ -172,16 +205,21 @@ export function Start() {
         class="start"
         onSubmit={(event) => {
           event.preventDefault()
-          void run(make)
+          makeIt()
         }}
       >
         <Field
           name="Name"
           hint="The stream’s name; the pipeline and what it delivers are named after it."
-          fault={failure?.status === 409 ? failure.message : faultOf('/name')}
+          fault={instead ? failure?.message : faultOf('/name')}
         >
           <input required value={name} onInput={({ currentTarget }) => setName(currentTarget.value)} />
         </Field>
+        {instead && (
+          <button type="button" class="second" disabled={isBusy} onClick={() => makeIt(instead)}>
+            Make it as {instead}
+          </button>
+        )}
         <Field name="A file instead" hint="Lines of JSON, an array, or CSV with a header; what it holds comes into the field below.">
           <input
             type="file"
