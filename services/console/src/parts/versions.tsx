@@ -66,7 +66,9 @@ export function Versions({ id, onCode }: { id: string; onCode: ((code: string) =
               {version} {status !== 'deployed' && <Badge text={status} />}
             </th>
             <td>{kind}</td>
-            <td class="number">{bytes}</td>
+            <td class="number" data-of="Bytes">
+              {bytes}
+            </td>
             <td>
               <Time at={created_at} />
             </td>

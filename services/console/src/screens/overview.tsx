@@ -19,11 +19,13 @@ function Row({ each }: { each: PipelineGlance }) {
       <td>
         <Badge text={each.status} />
       </td>
-      <td class="number">{isIdle ? <span class="quiet">idle</span> : `${rate(each.records_per_second)}/s`}</td>
-      <td class="number" title={`${count(each.lag)} offsets`}>
+      <td class="number" data-of="Rate">
+        {isIdle ? <span class="quiet">idle</span> : `${rate(each.records_per_second)}/s`}
+      </td>
+      <td class="number" data-of="Lag" title={`${count(each.lag)} offsets`}>
         {compact(each.lag)}
       </td>
-      <td class="number">
+      <td class="number" data-of="Dead letters">
         {each.dead_letters === 0 ? '0' : <a href={`${HOME.pathname}pipelines/${each.id}/dead-letters`}>{compact(each.dead_letters)}</a>}
       </td>
       <td>

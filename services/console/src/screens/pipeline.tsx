@@ -209,9 +209,15 @@ function Positions({ id }: { id: string }) {
             {partitions.map(({ partition, position, end, lag }) => (
               <tr key={partition}>
                 <th scope="row">{partition}</th>
-                <td class="number">{count(position)}</td>
-                <td class="number">{count(end)}</td>
-                <td class="number">{count(lag)}</td>
+                <td class="number" data-of="Position">
+                  {count(position)}
+                </td>
+                <td class="number" data-of="End">
+                  {count(end)}
+                </td>
+                <td class="number" data-of="Lag">
+                  {count(lag)}
+                </td>
               </tr>
             ))}
           </Table>
