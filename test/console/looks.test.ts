@@ -6,12 +6,17 @@ import { createPipeline, createStream, waitForStatus, write } from '../harness/p
 
 const { client, accountId, newTab } = await useConsole()
 let screens: [name: string, path: string][]
+/** Its plan makes a stream, adopts one, and changes a pipeline. */
+let manifest: unknown
 beforeAll(async () => {
   if (!hasBrowser) return
   const schema = { id: 'string', city: 'string', amount: 'number' }
-  const [from, to] = [await createStream(client, schema, { partitions: 1 }), await createStream(client, schema)]
+  const [source, sink] = [{ stream: unique('orders') }, { stream: unique('kept') }]
+  const from = await createStream(client, schema, { partitions: 1, name: source.stream })
+  const to = await createStream(client, schema, { name: sink.stream })
   const steps = [{ name: 'dps/cel', config: { filter: 'value.amount > 50.0', set: { share: '1 / int(value.amount - 99.0)' } } }]
-  const id = await createPipeline(client, from.id, steps, to.id, { name: unique('orders-above-fifty') })
+  const name = unique('orders-above-fifty')
+  const id = await createPipeline(client, from.id, steps, to.id, { name })
   await waitForStatus(client, id, 'running')
   await write(
     client,
@@ -32,6 +37,12 @@ beforeAll(async () => {
       },
     }),
   )
+  manifest = {
+    dps: 1,
+    set: 'shop',
+    streams: { [source.stream]: { schema, partitions: 1 }, [unique('refunds')]: { schema } },
+    pipelines: { [name]: { source, steps: [{ module: 'dps/cel', with: { filter: 'value.amount > 60.0' } }], sink } },
+  }
   screens = [
     ['pipelines', ''],
     ['pipeline', `pipelines/${id}`],
@@ -49,6 +60,7 @@ beforeAll(async () => {
     ['connectors', 'connectors'],
     ['lineage', 'lineage'],
     ['jobs', 'jobs'],
+    ['manifests', 'manifests'],
     ['access', 'access'],
     ['audit', 'audit'],
     ['you', 'you'],
@@ -101,6 +113,13 @@ describe.skipIf(!hasBrowser)('a screen', () => {
       }
       if (name === 'smartmodule') await tab.page.locator('summary', { hasText: 'Versions' }).click()
       if (name === 'start') await tab.page.locator('summary', { hasText: 'The same as' }).click()
+      if (name === 'manifests') {
+        await tab.page.getByLabel(/^Manifest/).fill(JSON.stringify(manifest))
+        await tab.page.getByRole('button', { name: 'Show what it changes' }).click()
+        await tab.page.locator('.difference').waitFor()
+        // What is not saved would ask before the next screen.
+        tab.page.once('dialog', (dialog) => void dialog.accept())
+      }
       if (name === 'access') {
         await tab.page.locator('summary', { hasText: 'New key' }).click()
         const reads = await tab.page

@@ -36,3 +36,15 @@ it('what is no step is told as it is', () => {
     { path: 'sink.config.table', before: '"a"', after: '"b"' },
   ])
 })
+
+it('a manifest’s steps are told as a pipeline’s are', () => {
+  const [one, two] = [1, 2].map((value) => ({ module: 'dps/filter', with: { field: 'n', value } }))
+  const added = { module: 'dps/cel', with: { filter: 'true' } }
+  expect(planRows([{ path: '/steps', before: [one], after: [added, two] }])).toEqual([
+    { path: 'step 1 added', before: undefined, after: 'dps/cel {"filter":"true"}' },
+    { path: 'step 2, dps/filter: with.value', before: '1', after: '2' },
+  ])
+  expect(planRows([{ path: '/steps/0/with', before: one!.with, after: two!.with }])).toEqual([
+    { path: 'step 1: with.value', before: '1', after: '2' },
+  ])
+})

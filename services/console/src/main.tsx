@@ -23,6 +23,7 @@ const Editor = lazy(() => import('./screens/editor.tsx').then(({ Editor: each })
 const Connect = lazy(() => import('./screens/connect.tsx').then(({ Connect: each }) => each))
 const Lineage = lazy(() => import('./screens/lineage.tsx').then(({ Lineage: each }) => each))
 const Jobs = lazy(() => import('./screens/jobs.tsx').then(({ Jobs: each }) => each))
+const Manifests = lazy(() => import('./screens/manifests.tsx').then(({ Manifests: each }) => each))
 const Access = lazy(() => import('./screens/access.tsx').then(({ Access: each }) => each))
 const Audit = lazy(() => import('./screens/audit.tsx').then(({ Audit: each }) => each))
 const You = lazy(() => import('./screens/you.tsx').then(({ You: each }) => each))
@@ -64,6 +65,7 @@ function App() {
         <Route path={at('connectors')} component={Connect} />
         <Route path={at('lineage')} component={Lineage} />
         <Route path={at('jobs')} component={Jobs} />
+        <Route path={at('manifests')} component={Manifests} />
         <Route path={at('access')} component={Access} />
         <Route path={at('audit')} component={Audit} />
         <Route path={at('you')} component={You} />

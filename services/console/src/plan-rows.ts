@@ -1,11 +1,15 @@
-/** What a change of a pipeline changes, as people read it: by step, and of a step's config the members that differ. */
+/** What a change of a pipeline, or of a manifest's set, changes, as people read it: by step, and of its config the members that differ. */
 import { writeJson } from '../../../clients/typescript/src/core/exact-json.ts'
 import { collect, isObject, type Change } from './records.ts'
 
 type Difference = { path: string; before: unknown; after: unknown }
-type Step = { name?: unknown; module_id?: unknown }
+/** Manifests have other words for the same. */
+type Step = { name?: unknown; module_id?: unknown; module?: unknown; config?: unknown; with?: unknown }
 
-const nameOf = (step: unknown): string => String((step as Step | undefined)?.name ?? (step as Step | undefined)?.module_id)
+function nameOf(step: unknown): string {
+  const { name, module_id, module } = (step ?? {}) as Step
+  return String(name ?? module ?? module_id)
+}
 
 /** Pairs of steps of the same SmartModule, in the order of both chains, as many as there are; what has none was removed or added. */
 function paired(before: readonly unknown[], after: readonly unknown[]): [before: number, after: number][] {
@@ -31,8 +35,8 @@ function stepRows(before: readonly unknown[], after: readonly unknown[]): Change
   const others = after.flatMap((step, index): Change[] => {
     const pair = pairs.find(([, each]) => each === index)
     if (!pair) {
-      const { config } = step as { config?: unknown }
-      return [{ path: `step ${index + 1} added`, before: undefined, after: `${nameOf(step)} ${writeJson(config ?? {})}` }]
+      const { config, with: own } = step as Step
+      return [{ path: `step ${index + 1} added`, before: undefined, after: `${nameOf(step)} ${writeJson(config ?? own ?? {})}` }]
     }
     const found: Change[] = []
     collect('', before[pair[0]], step, found)
@@ -41,13 +45,13 @@ function stepRows(before: readonly unknown[], after: readonly unknown[]): Change
   return [...removed, ...others]
 }
 
-/** The differences of a plan, one row for each member that differs. */
+/** The differences of a plan, of a pipeline or a manifest, one row for each member that differs. */
 export function planRows(differences: readonly Difference[]): Change[] {
   return differences.flatMap(({ path, before, after }) => {
-    if (path === '/processors' && Array.isArray(before) && Array.isArray(after)) return stepRows(before, after)
+    if (/^\/(?:processors|steps)$/.test(path) && Array.isArray(before) && Array.isArray(after)) return stepRows(before, after)
     const where = path
       .slice(1)
-      .replace(/^processors\/(\d+)\/?/, (_whole, index: string) => `step ${Number(index) + 1}: `)
+      .replace(/^(?:processors|steps)\/(\d+)\/?/, (_whole, index: string) => `step ${Number(index) + 1}: `)
       .replaceAll('/', '.')
     const found: Change[] = []
     if (isObject(before) && isObject(after)) collect(where, before, after, found)

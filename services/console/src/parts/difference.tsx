@@ -1,13 +1,17 @@
-/** What is different between two records, member by member. */
+/** What is different between two records, or two configs, member by member. */
 import type { TraceRecord } from '../../../../clients/typescript/src/generated/types.ts'
-import { changesBetween } from '../records.ts'
+import { changesBetween, type Change } from '../records.ts'
 
 export function Difference({ before, after }: { before: TraceRecord; after: TraceRecord }) {
   const changes = changesBetween(before, after)
-  if (changes.length === 0) return <p class="quiet">unchanged</p>
+  return changes.length === 0 ? <p class="quiet">unchanged</p> : <Changes title="What the step changed" changes={changes} />
+}
+
+/** A row for each member, as it was and as it is. */
+export function Changes({ title, changes }: { title: string; changes: readonly Change[] }) {
   return (
     <table class="difference">
-      <caption class="hidden">What the step changed</caption>
+      <caption class="hidden">{title}</caption>
       <tbody>
         {changes.map(({ path, before: was, after: is }) => (
           <tr key={path}>

@@ -30,6 +30,7 @@ function Links() {
     ['connectors', 'Connectors'],
     ['lineage', 'Lineage'],
     ['jobs', 'Jobs'],
+    ['manifests', 'Manifests'],
     ...(may('keys:read') ? ([['access', 'Access']] as [string, string][]) : []),
     ...(may('audit:read') ? ([['audit', 'Audit']] as [string, string][]) : []),
   ]

@@ -23,6 +23,7 @@ const SCREENS: Place[] = [
   ['Connectors', 'connectors'],
   ['Lineage', 'lineage'],
   ['Jobs', 'jobs'],
+  ['Manifests', 'manifests'],
   ['Access', 'access'],
   ['Audit', 'audit'],
   ['You', 'you'],

@@ -1,7 +1,7 @@
 /** Small parts that every screen uses. */
 import type { ComponentChildren, RefObject } from 'preact'
 import { computed } from '@preact/signals'
-import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Failure } from '../api.ts'
 import { clock, now } from '../clock.ts'
 import { ago, local, utc } from '../format.ts'
@@ -212,14 +212,24 @@ export function Field({
   )
 }
 
+/** Copies the text, and says so. */
+export function Copy({ text }: { text: string }) {
+  const [copied, setCopied] = useState<string>()
+  // Browsers have no clipboard where the page came without TLS.
+  if (!('clipboard' in navigator)) return null
+  return (
+    <button type="button" class="plain" onClick={() => void navigator.clipboard.writeText(text).then(() => setCopied(text))}>
+      {copied === text ? 'copied' : 'copy'}
+    </button>
+  )
+}
+
 /** Text that is copied by a click. */
 export function Copyable({ text }: { text: string }) {
   return (
     <span class="copyable">
       <code>{text}</code>
-      <button type="button" class="plain" onClick={() => void navigator.clipboard.writeText(text)}>
-        copy
-      </button>
+      <Copy text={text} />
     </span>
   )
 }

@@ -1,5 +1,6 @@
 /** Under a form: the same by other ways, so that what is clicked once can be a script or a file the next time. */
 import { useState } from 'preact/hooks'
+import { Copy } from './parts.tsx'
 
 export type Ways = Partial<Record<'curl' | 'dps' | 'YAML', string>>
 
@@ -17,7 +18,6 @@ export function SameAs({
 }) {
   const [isOpen, setIsOpen] = useState(false)
   const [chosen, setChosen] = useState<keyof Ways>('curl')
-  const [copied, setCopied] = useState<string>()
   let texts: Ways = {}
   try {
     if (isOpen) texts = ways()
@@ -45,12 +45,7 @@ export function SameAs({
                 {each}
               </button>
             ))}
-            {/* Browsers have no clipboard where the page came without TLS. */}
-            {'clipboard' in navigator && (
-              <button type="button" class="plain" onClick={() => void navigator.clipboard.writeText(text).then(() => setCopied(text))}>
-                {copied === text ? 'copied' : 'copy'}
-              </button>
-            )}
+            <Copy text={text} />
           </div>
           <pre tabIndex={0} aria-label={`The same as ${name}`}>
             {text}

@@ -1,0 +1,248 @@
+/** A set of streams, SmartModules and pipelines as one text: what it would change is shown, then exactly that is changed. */
+import { useState } from 'preact/hooks'
+import { parseAsWritten, writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
+import type { ManifestPlan, PlannedChange } from '../../../../clients/typescript/src/generated/types.ts'
+import { Failure, get, HOME, post } from '../api.ts'
+import { Changes } from '../parts/difference.tsx'
+import { Badge, Copy, Field, Refused, Table, Title } from '../parts/parts.tsx'
+import { SameAs } from '../parts/same-as.tsx'
+import { planRows } from '../plan-rows.ts'
+import { useAction } from '../query.ts'
+import { asCurl, quoted } from '../same-as.ts'
+import { may } from '../session.ts'
+import { mayLeave, useUnsaved } from '../unsaved.ts'
+
+type Kind = PlannedChange['kind']
+const LOST: Record<Kind, string> = {
+  stream: 'Lost: its records, unless it adopted its topic.',
+  smartmodule: 'Lost: all its versions.',
+  pipeline: 'Lost: its position and its dead letters.',
+}
+
+/** What the change is in a word, how it looks, and what follows from it. */
+function effectOf({ kind, action, effect }: PlannedChange): [word: string, tone: string, text: string] {
+  switch (effect ?? action) {
+    case 'create':
+      return ['created', 'good', '']
+    case 'adopt':
+      return ['adopted', 'info', 'It is as it should be.']
+    case 'live':
+      return ['changed live', 'info', kind === 'pipeline' ? 'Running tasks take it over between two rounds: nothing stops.' : '']
+    case 'reopen':
+      return ['reopened', 'warn', 'Its tasks start anew, and go on where they were.']
+    case 'replace':
+      return [
+        'replaced',
+        'bad',
+        'Deleted, and made anew with another id. Lost: its position, its dead letters, and the address that records are pushed to.',
+      ]
+    default:
+      return ['removed', 'bad', LOST[kind]]
+  }
+}
+
+function Plan({ changes, unchanged }: ManifestPlan) {
+  if (changes.length === 0) return <p>Nothing: all is as it should be ({unchanged} unchanged).</p>
+  return (
+    <Table label="What changes" columns={['What', 'Change', 'What follows']}>
+      {changes.map((change) => {
+        const { kind, name, adopts, differences } = change
+        const [word, tone, text] = effectOf(change)
+        return (
+          <tr key={kind + name}>
+            <th scope="row">
+              {name}
+              <small>{kind === 'smartmodule' ? 'SmartModule' : kind}</small>
+            </th>
+            <td>
+              <Badge text={word} tone={tone} />
+            </td>
+            <td>
+              {text} {adopts && 'It becomes a member of the set: until now it was in none.'}
+              {differences.length > 0 && <Changes title={`What differs in ${name}`} changes={planRows(differences)} />}
+            </td>
+          </tr>
+        )
+      })}
+    </Table>
+  )
+}
+
+/** Pipelines that the service changes only by deleting them, and only where that was allowed. */
+const replaceable = (failure: Failure | undefined): string[] =>
+  (failure?.details ?? []).flatMap(({ path, message }) => {
+    const name = /^\/manifest\/pipelines\/([^/]+)$/.exec(path)?.[1]
+    return name !== undefined && message.includes('"replace"') ? [name.replaceAll('~1', '/').replaceAll('~0', '~')] : []
+  })
+
+type Asked = { text: string; prune: boolean; replace: readonly string[] }
+const NEW: Asked = { text: '', prune: false, replace: [] }
+
+/** What requests take. Throws what is wrong with the text. */
+function bodyOf({ text, prune, replace }: Asked): Record<string, unknown> {
+  try {
+    return { manifest: parseAsWritten(text), prune, replace }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new Error(`This is not JSON: ${reason}. Manifests in YAML, or with names of files, are for \`dps diff\` and \`dps apply\`.`, {
+      cause: error,
+    })
+  }
+}
+
+function Form({ asked, onChange }: { asked: Asked; onChange(next: Asked): void }) {
+  const { text, prune, replace } = asked
+  const { run, isBusy, failure } = useAction()
+  /** Of which manifest it is, and whether it was made. */
+  const [planned, setPlanned] = useState<{ of: Asked; plan: ManifestPlan; isDone: boolean }>()
+  const current = planned?.of === asked ? planned : undefined
+  const plan = current?.plan
+  useUnsaved(text !== '' && !current?.isDone)
+  const set = (part: Partial<Asked>): void => onChange({ ...asked, ...part })
+  const take = (file: File | undefined) => run(async () => file && set({ text: await file.text() }))
+  const mayApply = (['pipelines:write', 'streams:write', 'smartmodules:write'] as const).every(may)
+  /** What may be applied. */
+  const open = plan && !current?.isDone && plan.changes.length > 0 ? plan : undefined
+  async function send(): Promise<void> {
+    const ask = async (path: string, more: object) =>
+      setPlanned({ of: asked, plan: await post<ManifestPlan>(path, { ...bodyOf(asked), ...more }), isDone: open !== undefined })
+    if (!open) return ask('/manifests/plan', {})
+    // After a failure another plan is needed: some changes may have been made.
+    await ask('/manifests/apply', { hash: open.hash }).catch((error: unknown) => {
+      setPlanned(undefined)
+      throw error
+    })
+  }
+  const allowed = new Set([...replace, ...replaceable(failure)])
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        void run(send)
+      }}
+    >
+      <Field name="A file" hint="JSON; what it holds comes into the field below.">
+        <input type="file" accept=".json" onChange={({ currentTarget }) => void take(currentTarget.files?.[0])} />
+      </Field>
+      <Field name="Manifest" hint="What should be there, by name, as JSON.">
+        <textarea
+          rows={Math.min(24, Math.max(10, text.split('\n').length + 1))}
+          required
+          spellcheck={false}
+          placeholder={'{"dps": 1, "set": "shop", "streams": {}, "smartmodules": {}, "pipelines": {}}'}
+          value={text}
+          onInput={({ currentTarget }) => set({ text: currentTarget.value })}
+          onDrop={(event) => {
+            const file = event.dataTransfer?.files[0]
+            if (!file) return
+            event.preventDefault()
+            void take(file)
+          }}
+        />
+      </Field>
+      <label>
+        <input type="checkbox" checked={prune} onChange={() => set({ prune: !prune })} /> remove members of the set that it no longer names
+      </label>
+      <Refused failure={failure} />
+      {[...allowed].map((name) => (
+        <div key={name}>
+          <label>
+            <input
+              type="checkbox"
+              checked={replace.includes(name)}
+              onChange={() => set({ replace: replace.includes(name) ? replace.filter((each) => each !== name) : [...replace, name] })}
+            />{' '}
+            delete the pipeline {name} and make it anew, without its position
+          </label>
+        </div>
+      ))}
+      {plan && (
+        <section aria-labelledby="plan" role="status">
+          <h2 id="plan">{current?.isDone ? 'What was changed' : 'What it changes'}</h2>
+          <Plan {...plan} />
+        </section>
+      )}
+      {!mayApply && <p class="quiet">Your role may see what it changes, but not apply it.</p>}
+      <div class="actions">
+        <button disabled={isBusy || (open !== undefined && !mayApply)}>
+          {isBusy
+            ? 'Working…'
+            : open
+              ? `Apply ${open.changes.length === 1 ? 'this change' : `these ${open.changes.length} changes`}`
+              : 'Show what it changes'}
+        </button>
+      </div>
+      <SameAs
+        of="curl or dps"
+        ways={() => ({
+          curl: asCurl([{ method: 'POST', path: '/manifests/apply', body: { ...bodyOf(asked), ...(open ? { hash: open.hash } : {}) } }]),
+          dps: [
+            '# the manifest as manifest.json\ndps apply manifest.json',
+            ...(open ? ['--plan-hash', open.hash] : []),
+            ...(prune ? ['--prune'] : []),
+            ...(replace.length > 0 ? ['--replace', ...replace.map(quoted)] : []),
+          ].join(' '),
+        })}
+      />
+    </form>
+  )
+}
+
+function Export({ onTake }: { onTake(text: string): void }) {
+  const [set, setSet] = useState('')
+  const [text, setText] = useState<string>()
+  const { run, isBusy, failure } = useAction()
+  return (
+    <section aria-labelledby="export">
+      <h2 id="export">A set as it is</h2>
+      <form
+        class="line"
+        onSubmit={(event) => {
+          event.preventDefault()
+          setText(undefined)
+          void run(async () => setText(writeJson((await get<{ manifest: unknown }>(`/manifests/${encodeURIComponent(set)}`)).manifest, 2)))
+        }}
+      >
+        <label>
+          Name of the set <input required spellcheck={false} value={set} onInput={({ currentTarget }) => setSet(currentTarget.value)} />
+        </label>
+        <button disabled={isBusy}>Export</button>
+        {text !== undefined && (
+          <>
+            <Copy text={text} />
+            <button type="button" class="plain" onClick={() => onTake(text)}>
+              change it
+            </button>
+          </>
+        )}
+      </form>
+      <Refused failure={failure} />
+      {text !== undefined && (
+        <pre tabIndex={0} aria-label="The set as a manifest">
+          {text}
+        </pre>
+      )}
+    </section>
+  )
+}
+
+export function Manifests() {
+  const [asked, setAsked] = useState(NEW)
+  return (
+    <>
+      <Title text="Manifests">
+        <a class="button second" href={new URL('../docs/manifests.html', HOME).href} target="_blank">
+          How to write one
+        </a>
+      </Title>
+      <Form asked={asked} onChange={setAsked} />
+      <Export
+        onTake={(text) => {
+          if (!mayLeave()) return
+          setAsked({ ...NEW, text })
+          document.querySelector('textarea')?.focus()
+        }}
+      />
+    </>
+  )
+}
