@@ -1,5 +1,6 @@
 /** The last hour of a pipeline as two small curves with their axes: records a second, and lag. */
 import type { GetPipelineHistoryResponse } from '../../../../clients/typescript/src/generated/types.ts'
+import { now } from '../clock.ts'
 import { compact, rate } from '../format.ts'
 import { useQuery } from '../query.ts'
 import { Time } from './parts.tsx'
@@ -69,7 +70,8 @@ export function Hour({ id }: { id: string }) {
   const { data } = useQuery<GetPipelineHistoryResponse>(`/pipelines/${id}/history`, REFRESH_MS)
   if (!data || data.points.length === 0) return null
   const { points, interval_seconds } = data
-  const nowMs = Date.now()
+  // By the clock that its times are shown by: that of a moment later would make the hour's start 59 minutes ago.
+  const nowMs = now.peek()
   const rates = valuesOf(points, interval_seconds, nowMs, (point) => point.in / interval_seconds, false)
   const lags = valuesOf(points, interval_seconds, nowMs, ({ lag }) => lag, true)
   const failed = points.reduce((sum, point) => sum + point.failed, 0)
