@@ -20,7 +20,7 @@ export type WatchedChild = {
   pipe: Duplex
   /** Resident memory in bytes, and CPU seconds since its start; the last known ones where the kernel does not tell. */
   usage(): { rssBytes: number; cpuSeconds: number }
-  /** Sets its share of the processors' time; takes effect within a second. */
+  /** Sets its nice value; takes effect within a second. */
   setNice(nice: number): void
   /** Kills it for something that runs in it. */
   endFor(cause: string): void
@@ -42,7 +42,7 @@ export type WatchedChildOptions = {
   memoryBytesMax: number
   /** MiB of each half of the space for new objects, of each of its threads; V8 decides if left out. */
   semiSpaceMib?: number
-  /** Its share of the processors' time when others want them too: 0 (as its parent) to 19 (what they leave over), see setpriority(2). */
+  /** Its nice value, see setpriority(2): 0 (as its parent) to 19 (what others leave over). */
   nice: number
 }
 
@@ -76,8 +76,8 @@ function statOf(pid: number): string[] {
 }
 
 /**
- * Sets the share of the child's session (sched(7), autogroup). Throws an Error when the kernel refuses, which it does to a second change
- * within 100 ms.
+ * Sets the nice value of the child's session (sched(7), autogroup). Throws an Error when the kernel refuses, which it does to a second
+ * change within 100 ms.
  */
 function applyToSession(pid: number, nice: number): void {
   try {
@@ -88,8 +88,8 @@ function applyToSession(pid: number, nice: number): void {
 }
 
 /**
- * Sets the share of each of the child's threads but those that have another one than it had: a slow lane's. It counts where sessions don't:
- * without autogroups, and in a container whose CPU time is limited. Only a process with CAP_SYS_NICE may lower the value again.
+ * Sets the nice value of each of the child's threads but those that have another one than it had: a slow lane's. It counts where sessions
+ * don't: without autogroups, and in a container whose CPU time is limited. Only a process with CAP_SYS_NICE may lower the value again.
  */
 function applyToThreads(pid: number, before: number, nice: number): void {
   try {

@@ -26,8 +26,8 @@ const plain = (part: Part): Part => JSON.parse(JSON.stringify(part)) as Part
 /** Compared as a whole: a member that is left out is gone. */
 const WHOLE: readonly string[] = ['with', 'schema', 'parameters']
 
-/** Where a manifest has the member. */
-export const placeOf = (kind: MemberKind, name: string): string => pointer([`${kind}s`, name], '/manifest')
+/** The JSON pointer to the member in a request. */
+export const pointerTo = (kind: MemberKind, name: string): string => pointer([`${kind}s`, name], '/manifest')
 
 /** The members of the manifest, by kind and name. */
 const partsOf = ({ streams, smartmodules, pipelines }: Manifest) => ({ stream: streams, smartmodule: smartmodules, pipeline: pipelines })
@@ -62,13 +62,13 @@ function effectOf(row: PipelineRow, found: readonly Difference[], before: Part, 
 function ownerFault(known: Known, set: string, kind: MemberKind, name: string): Detail[] {
   const id = idOf(known, kind, name)
   const owner = id === undefined ? undefined : known.members.get(memberKey(kind, id))?.set_name
-  return owner === undefined || owner === set ? [] : [{ path: placeOf(kind, name), message: `belongs to the set ${owner}` }]
+  return owner === undefined || owner === set ? [] : [{ path: pointerTo(kind, name), message: `belongs to the set ${owner}` }]
 }
 
 /** What the pipelines use must be of the manifest or of the account. */
 function useFaults({ streams, smartmodules, pipelines }: Manifest, known: Known): Detail[] {
   return Object.entries(pipelines).flatMap(([name, { source, steps, sink }]) => {
-    const at = placeOf('pipeline', name)
+    const at = pointerTo('pipeline', name)
     const ends = [['source', source] as const, ['sink', sink] as const].flatMap(([side, end]) =>
       'stream' in end && !Object.hasOwn(streams, end.stream) && !known.streams.has(end.stream)
         ? [{ path: `${at}/${side}/stream`, message: 'is not a stream of this manifest, nor of the account' }]
@@ -104,10 +104,11 @@ function streamChanges({ streams }: Manifest, known: Known, details: Detail[]): 
   return Object.entries(streams).map(([name, asked]) => {
     const row = known.streams.get(name)
     const found = row ? differences(streamPart(row), plain(streamWanted(asked, row)), WHOLE) : []
-    if (row && row.status !== 'active') details.push({ path: placeOf('stream', name), message: `the stream is ${row.status}, not active` })
+    if (row && row.status !== 'active')
+      details.push({ path: pointerTo('stream', name), message: `the stream is ${row.status}, not active` })
     for (const { path, before } of found)
       if (!STREAM_CHANGES.includes(path.split('/')[1]!))
-        details.push({ path: `${placeOf('stream', name)}${path}`, message: `can't be changed: it is ${JSON.stringify(before)}` })
+        details.push({ path: `${pointerTo('stream', name)}${path}`, message: `can't be changed: it is ${JSON.stringify(before)}` })
     return changeOf(known, 'stream', name, found)
   })
 }
@@ -144,12 +145,12 @@ function pipelineChanges(
   return Object.entries(manifest.pipelines).map(([name, asked]) => {
     const row = known.pipelines.get(name)
     const before = row && pipelinePart(known, row)
-    const after = pipelineWanted(asked, before, newestOf, details, placeOf('pipeline', name))
+    const after = pipelineWanted(asked, before, newestOf, details, pointerTo('pipeline', name))
     const found = before ? differences(before, plain(after), WHOLE) : []
     const effect = row && before && found.length > 0 ? effectOf(row, found, before, after) : 'live'
     if (effect === 'replace' && !replace.includes(name))
       details.push({
-        path: placeOf('pipeline', name),
+        path: pointerTo('pipeline', name),
         message: `can't be changed in place (${found.map(({ path }) => path).join(', ')}): name it in "replace" to delete it and make it anew, which loses its position`,
       })
     return changeOf(known, 'pipeline', name, found, effect)

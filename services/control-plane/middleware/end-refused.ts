@@ -5,11 +5,11 @@ import { ERROR_CODES } from '../../../shared/errors/codes.ts'
 /** Refusals for their number (429) with no success between them, after which the connection is closed. */
 const REFUSED_MAX = 50
 /** Other refusals count less: a client may well ask for a hundred things that are not there. */
-const OTHERS_SHARE = 1 / 4
+const OTHERS_WEIGHT = 1 / 4
 
 function refusalOf(status: number): number {
   if (status === ERROR_CODES.rate_limit_exceeded.status) return 1
-  return status >= 400 && status < 500 ? OTHERS_SHARE : 0
+  return status >= 400 && status < 500 ? OTHERS_WEIGHT : 0
 }
 
 export function endRefused(refusedMax = REFUSED_MAX) {

@@ -7,7 +7,7 @@ import type { Difference } from '../../../shared/api/canary.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import type { Deps } from '../deps.ts'
-import { rollBack, shareFault } from './roll-back-canary.ts'
+import { rollBack, canaryFault } from './roll-back-canary.ts'
 import { listComparing, lookedAt, saveCanary, type CanaryRow } from '../store/canaries.ts'
 import { findPipeline, type PipelineRow } from '../store/pipelines.ts'
 import { compareSteps } from '../trace/compare-steps.ts'
@@ -37,7 +37,7 @@ async function nextRecords({ cluster, sourceReader }: CanaryDeps, topic: string,
   const first = pass % partitions.length
   const inTurn = [...partitions.slice(first), ...partitions.slice(0, first)]
   const bounds = await cluster.bounds(layout)
-  const share = Math.max(1, Math.floor(PASS_RECORDS / partitions.length))
+  const perPartition = Math.max(1, Math.floor(PASS_RECORDS / partitions.length))
   const next: Record<string, string> = { ...positions }
   let records: SourceRecord[] = []
   let bytes = 0
@@ -51,8 +51,8 @@ async function nextRecords({ cluster, sourceReader }: CanaryDeps, topic: string,
     // Also where the log holds the position no longer, or was emptied.
     const isBehind = position === undefined || position < start || position > end || end - position > BEHIND_MAX
     const read = isBehind
-      ? await sourceReader.newest(layout, partition, share)
-      : await sourceReader.from(layout, partition, position, share)
+      ? await sourceReader.newest(layout, partition, perPartition)
+      : await sourceReader.from(layout, partition, position, perPartition)
     const fit = fitting(read.records, PASS_BYTES_MAX, isBehind ? 'last' : 'first')
     const [oldest, newest] = [fit[0]?.offset, fit.at(-1)?.offset]
     if (isBehind && position !== undefined && position < end) skipped += (oldest ?? end) - position
@@ -79,7 +79,7 @@ function rollbackReason({ max_failing, max_differing }: CanaryRow, compared: big
 
 async function compareNext(deps: CanaryDeps, row: CanaryRow, pipeline: PipelineRow, pass: number): Promise<void> {
   const { definition } = pipeline
-  const fault = row.share === null ? undefined : await shareFault(deps, row, pipeline)
+  const fault = row.share === null ? undefined : await canaryFault(deps, row, pipeline)
   if (fault) return rollBack(deps, row, fault.reason, fault.hasFailed)
   const next = await nextRecords(deps, definition.source.topic, row.positions, pass)
   if (!next || JSON.stringify(next.positions) === JSON.stringify(row.positions)) return

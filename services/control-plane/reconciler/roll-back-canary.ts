@@ -38,7 +38,7 @@ export function handledBy(
 }
 
 /** Why the canary's share is taken from it, and whether the pipeline has failed for that; undefined while it is not. */
-export async function shareFault(
+export async function canaryFault(
   { db }: Pick<Deps, 'db'>,
   row: CanaryRow,
   pipeline: PipelineRow,

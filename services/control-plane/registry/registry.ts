@@ -66,10 +66,10 @@ const CLIENT_ID = 'registry'
  */
 const NO_COMPILER = { compile: () => () => true, addSchema: () => undefined }
 
-type Place = { url: string; auth?: { username: string; password: string } }
+type Address = { url: string; auth?: { username: string; password: string } }
 
 /** The registry's address without its user and password, which must not be in messages, and which `fetch` does not take. */
-function placeOf(given: string): Place {
+function addressOf(given: string): Address {
   // Without the address, in which there may be a password.
   if (!URL.canParse(given)) throw new Error('SCHEMA_REGISTRY_URL is no address')
   const { username, password, origin, pathname } = new URL(given)
@@ -78,7 +78,7 @@ function placeOf(given: string): Place {
   return { url: `${origin}${pathname}`.replace(/\/$/, ''), auth }
 }
 
-const openClient = ({ url, auth }: Place) =>
+const openClient = ({ url, auth }: Address) =>
   new SchemaRegistry(
     {
       clientId: CLIENT_ID,
@@ -130,9 +130,9 @@ async function registerBy(
 export const subjectOf = (topic: string): string => `${topic}-value`
 
 /** Returns a client of the registry at `url`, without connecting to it. */
-export function openRegistry(address: string): Registry {
-  const place = placeOf(address)
-  const { url, auth } = place
+export function openRegistry(given: string): Registry {
+  const address = addressOf(given)
+  const { url, auth } = address
   const credentials = auth && { authorization: `Basic ${Buffer.from(`${auth.username}:${auth.password}`).toString('base64')}` }
   const ask = (method: string, path: string, body?: unknown): Promise<Response> =>
     fetch(`${url}${path}`, {
@@ -167,7 +167,7 @@ export function openRegistry(address: string): Registry {
 
   return {
     register(subject, format, text, compatibility) {
-      const by = (level: string) => registerBy(openClient(place), subject, { type: TYPES[format], schema: text }, level)
+      const by = (level: string) => registerBy(openClient(address), subject, { type: TYPES[format], schema: text }, level)
       return by(compatibility).catch(async (error: unknown) => {
         if (!(error instanceof RegistryAway)) throw error
         // The library refuses another level than the subject's own, which an operator may have changed.

@@ -16,7 +16,7 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 const PLACE_MAX = 200
 
 /** A place outside; `pipelineId` tells apart what only one pipeline has. */
-function placeOf({ connector_id, config }: End, pipelineId: string): Lineage['nodes'][number] {
+function outsideOf({ connector_id, config }: End, pipelineId: string): Lineage['nodes'][number] {
   const connector = findConnector(connector_id)
   const name = connector?.name ?? connector_id
   const identity = connector?.place ? connector.place.members.map((member) => config[member] ?? null) : [pipelineId]
@@ -29,9 +29,9 @@ function placeOf({ connector_id, config }: End, pipelineId: string): Lineage['no
 }
 
 /** What a revision connects, as far as it is shown. */
-type Connected = { source: Place; sink: Place; modules: string[] }
+type Connected = { source: ConnectedEnd; sink: ConnectedEnd; modules: string[] }
 /** `streamId`: it may be that of a stream; of one that is gone, the place is shown. */
-type Place = { streamId: string; outside: Lineage['nodes'][number] }
+type ConnectedEnd = { streamId: string; outside: Lineage['nodes'][number] }
 
 const KEPT_MAX = 5000
 /** By pipeline and revision: requests and definitions are large, and a revision keeps what it connects. */
@@ -43,8 +43,8 @@ async function connectedBy(db: Database, { id, revision }: LineageRow): Promise<
   const run = await findRun(db, id)
   if (!run) return undefined
   const { source, sink } = Endpoints.parse(run.request)
-  const placeAt = (end: End): Place => ({ streamId: textOf(end.config.stream_id), outside: placeOf(end, id) })
-  const found = { source: placeAt(source), sink: placeAt(sink), modules: run.definition.steps.map((step) => step.name) }
+  const connectedAt = (end: End): ConnectedEnd => ({ streamId: textOf(end.config.stream_id), outside: outsideOf(end, id) })
+  const found = { source: connectedAt(source), sink: connectedAt(sink), modules: run.definition.steps.map((step) => step.name) }
   kept.set(`${id}/${run.revision}`, found)
   return found
 }
@@ -55,7 +55,7 @@ export const getLineageOperation = operation(getLineageContract, async ({ db }, 
   const nodes = new Map<string, Lineage['nodes'][number]>()
 
   /** The id of the node at one end of a pipeline, which is among the nodes then. */
-  function nodeOf({ streamId, outside }: Place): string {
+  function nodeOf({ streamId, outside }: ConnectedEnd): string {
     const name = names.get(streamId)
     const node: Lineage['nodes'][number] = name === undefined ? outside : { id: streamId, kind: 'stream', name }
     nodes.set(node.id, node)

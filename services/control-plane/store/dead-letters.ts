@@ -100,7 +100,7 @@ const isOfRecord =
   ({ topic_id, content }: Compared) =>
   (other: Compared): boolean =>
     topic_id !== null && other.topic_id !== null ? topic_id === other.topic_id : content === other.content
-const placeOf = ({ partition, record_offset }: Pick<Compared, 'partition' | 'record_offset'>): string => `${partition}/${record_offset}`
+const positionOf = ({ partition, record_offset }: Pick<Compared, 'partition' | 'record_offset'>): string => `${partition}/${record_offset}`
 
 /**
  * A failure has one dead letter: any other one is a copy, which no list shows and every redrive skips. The dead letter of a redrive that
@@ -123,12 +123,12 @@ async function markCopies(db: Queryable, pipelineId: string, letters: NewDeadLet
     .orderBy(['letter_partition', 'letter_offset'])
     .select(...COMPARED, 'status', db.raw(`CASE WHEN topic_id IS NULL OR ? THEN ${CONTENT} END AS content`, [hasUnnamed]))
   const comparesContent = hasUnnamed || known.some(({ topic_id }) => topic_id === null)
-  const byPlace = Map.groupBy(known, placeOf)
+  const byPosition = Map.groupBy(known, positionOf)
   const marked = new Map<string, NewDeadLetter & { status: Status }>()
   const replaced: Compared[] = []
   for (const letter of letters) {
     const compared: Compared = { ...letter, status: 'pending', job_id: null, content: comparesContent ? contentOf(letter) : null }
-    const same = (byPlace.get(placeOf(letter)) ?? []).filter(isOfRecord(compared))
+    const same = (byPosition.get(positionOf(letter)) ?? []).filter(isOfRecord(compared))
     const atStep = same.findLast(({ step }) => step === letter.step)
     const redriven = same.findLast(
       ({ status, redrives }) => (status === 'redriving' || status === 'redriven') && redrives === letter.redrives - 1,
@@ -148,9 +148,9 @@ async function markCopies(db: Queryable, pipelineId: string, letters: NewDeadLet
       if (ofTheseDeadLetters) ofTheseDeadLetters.status = 'copy'
       else replaced.push(before)
     }
-    const others = byPlace.get(placeOf(letter))
+    const others = byPosition.get(positionOf(letter))
     if (others) others.push(compared)
-    else byPlace.set(placeOf(letter), [compared])
+    else byPosition.set(positionOf(letter), [compared])
   }
   if (replaced.length > 0)
     await db.raw(
@@ -205,13 +205,13 @@ const CURSOR = /^(\d{1,16}):(\d{1,6}):(\d{1,18})$/
 /** Bytes of the keys, values and headers of one page; shown in base64 and as JSON they take 2.5 times as much. */
 const PAGE_BYTES_MAX = 6 << 20
 
-type Place = Pick<DeadLetterRow, 'failed_at' | 'letter_partition' | 'letter_offset'>
+type PageRow = Pick<DeadLetterRow, 'failed_at' | 'letter_partition' | 'letter_offset'>
 
 /** As many rows as fit on a page, and at least one. */
-function fittingOf(places: (Place & { bytes: string })[]): Place[] {
+function fittingOf(rows: (PageRow & { bytes: string })[]): PageRow[] {
   let bytes = 0
-  const end = places.findIndex((place, index) => (bytes += Number(place.bytes)) > PAGE_BYTES_MAX && index > 0)
-  return end < 0 ? places : places.slice(0, end)
+  const end = rows.findIndex((row, index) => (bytes += Number(row.bytes)) > PAGE_BYTES_MAX && index > 0)
+  return end < 0 ? rows : rows.slice(0, end)
 }
 
 /** One page; `nextCursor` is set while more rows follow, `isCut` if not all requested rows fit. Throws 400 for an invalid cursor. */
@@ -243,8 +243,8 @@ export async function listDeadLetters(
       parts[3]!,
     ])
   }
-  const places = (await page) as (Place & { bytes: string })[]
-  const shown = fittingOf(places.slice(0, query.page_size))
+  const rows = (await page) as (PageRow & { bytes: string })[]
+  const shown = fittingOf(rows.slice(0, query.page_size))
   const items: DeadLetterRow[] = await db('dead_letters')
     .where({ pipeline_id: pipelineId })
     .whereIn(
@@ -252,9 +252,9 @@ export async function listDeadLetters(
       shown.map(({ letter_partition, letter_offset }) => [letter_partition, letter_offset]),
     )
     .orderBy(sort)
-  const last = places.length > shown.length ? shown.at(-1) : undefined
+  const last = rows.length > shown.length ? shown.at(-1) : undefined
   const nextCursor = last && Buffer.from(`${last.failed_at.getTime()}:${last.letter_partition}:${last.letter_offset}`).toString('base64url')
-  return { items, total: Number(count), nextCursor, isCut: shown.length < Math.min(places.length, query.page_size) }
+  return { items, total: Number(count), nextCursor, isCut: shown.length < Math.min(rows.length, query.page_size) }
 }
 
 /** Dead letters that failed alike; `latest` is the last of them. */

@@ -52,10 +52,18 @@ export async function openTopicReader(
   const asked = new Set(lastId === undefined ? partitionsOf(first) : [])
   let turn = 0
 
-  /** The records from `position` up to `end`, or the last `share` offsets of them. */
-  async function read(layout: TopicLayout, partition: number, position: bigint, end: bigint, share: bigint, bytesMax: number, pace: Pace) {
-    const begin = end - position > share ? end - share : position
-    const found = await sourceReader.from(layout, partition, begin, Number(share), pace)
+  /** The records from `position` up to `end`, or the last `offsetsMax` offsets of them. */
+  async function read(
+    layout: TopicLayout,
+    partition: number,
+    position: bigint,
+    end: bigint,
+    offsetsMax: bigint,
+    bytesMax: number,
+    pace: Pace,
+  ) {
+    const begin = end - position > offsetsMax ? end - offsetsMax : position
+    const found = await sourceReader.from(layout, partition, begin, Number(offsetsMax), pace)
     const whole = found.records.filter(({ offset }) => offset < end)
     const kept = fitting(whole, bytesMax, 'last')
     const reached = whole.at(-1)?.offset
@@ -79,13 +87,13 @@ export async function openTopicReader(
       const from = turn % fresh.length
       turn += PARTITIONS_MAX
       const chosen = [...fresh.slice(from), ...fresh.slice(0, from)].slice(0, PARTITIONS_MAX)
-      // The records that were asked for may have waited: what came since has its own share.
-      const share = larger(BigInt(Math.floor(limit / chosen.length)), SAMPLE_MIN)
+      // The records that were asked for may have waited: they come on top of the sample of what came since.
+      const sample = larger(BigInt(Math.floor(limit / chosen.length)), SAMPLE_MIN)
       const reads = await Promise.all(
         chosen.map((partition) => {
           const { start, end } = bounds.get(partition)!
           const position = larger(positions[partition]!, start)
-          return read(layout, partition, position, end, share + (asked.has(partition) ? back : 0n), BYTES_MAX / chosen.length, pace)
+          return read(layout, partition, position, end, sample + (asked.has(partition) ? back : 0n), BYTES_MAX / chosen.length, pace)
         }),
       )
       const next = positions.slice()

@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { cutText, REASON_CHARACTERS_MAX } from '../../../shared/model/text.ts'
 import { openParent } from '../../../shared/processes/parent.ts'
-import { silenceConsole } from '../../../shared/processes/silence-console.ts'
+import { muteConsole } from '../../../shared/processes/mute-console.ts'
 import { ENDED_ITSELF } from '../../../shared/processes/watched-child.ts'
 import { compileSmartModule, SmartModuleCompileError } from '../../../shared/smartmodule/compile.ts'
 import { settingsOf } from '../../../shared/smartmodule/settings.ts'
@@ -164,7 +164,7 @@ function onValue(value: ToWorkshop): void {
   parts = []
 }
 
-silenceConsole()
+muteConsole()
 const end = () => void process.kill(process.pid, ENDED_ITSELF)
 // What a driver throws in a callback may contain a secret: it is not printed.
 process.on('uncaughtException', end)

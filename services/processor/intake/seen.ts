@@ -12,7 +12,7 @@ import type { SplitRead } from './split-reader.ts'
 const keyOf = (split: number, key: string): string => `${split}/${key}`
 const POSITION_KEY = /^position\/(\d+)$/
 
-function placeOf(keyInTopic: string): { split: number; key: string } {
+function parseKey(keyInTopic: string): { split: number; key: string } {
   const slash = keyInTopic.indexOf('/')
   return { split: Number(keyInTopic.slice(0, slash)), key: keyInTopic.slice(slash + 1) }
 }
@@ -28,7 +28,7 @@ export async function readSeen(cluster: Cluster, topic: string, splits: readonly
     for (const { key: keyInTopic, value } of records) {
       const position = POSITION_KEY.exec(keyInTopic)
       if (position && value) positions.set(Number(position[1]), value.toString('utf8'))
-      const { split, key } = placeOf(keyInTopic)
+      const { split, key } = parseKey(keyInTopic)
       if (value === null) entries.get(split)?.delete(key)
       else entries.get(split)?.set(key, value.toString('utf8'))
     }
@@ -110,11 +110,11 @@ export async function forget(
     cluster,
     topic,
     async (records) => {
-      const places = records.map(({ key }) => placeOf(key))
+      const found = records.map(({ key }) => parseKey(key))
       for (const [split, time] of due) {
-        const isStale = (place: { split: number; key: string }) => place.split === split && entries.get(split)!.isBefore(place.key, time)
+        const isStale = (each: { split: number; key: string }) => each.split === split && entries.get(split)!.isBefore(each.key, time)
         // A key may come several times until the topic is compacted.
-        const keys = [...new Set(places.filter(isStale).map(({ key }) => key))]
+        const keys = [...new Set(found.filter(isStale).map(({ key }) => key))]
         for (let from = 0; from < keys.length && isWanted(); from += FORGOTTEN_AT_ONCE)
           await remove(split, keys.slice(from, from + FORGOTTEN_AT_ONCE))
       }

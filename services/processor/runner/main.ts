@@ -10,7 +10,7 @@ import { kernelBinary } from '../../../shared/smartmodule/host/kernel-binary.ts'
 import { watchLiveness } from '../../../shared/telemetry/liveness.ts'
 import { createLogger } from '../../../shared/telemetry/log.ts'
 import { openParent } from '../../../shared/processes/parent.ts'
-import { silenceConsole } from '../../../shared/processes/silence-console.ts'
+import { muteConsole } from '../../../shared/processes/mute-console.ts'
 import { releaseMemoryWhenIdle } from '../../../shared/processes/release-memory.ts'
 import { openNotes } from '../channel/notes.ts'
 import { ENDED_ITSELF, LEFT_ALONE } from '../../../shared/processes/watched-child.ts'
@@ -36,7 +36,7 @@ function endAlone(): void {
   process.kill(process.pid, LEFT_ALONE)
 }
 
-silenceConsole()
+muteConsole()
 // Where the supervisor can't: a main thread that stands still may have lost it.
 watchLiveness()
 

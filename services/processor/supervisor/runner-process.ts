@@ -20,7 +20,7 @@ export type RunnerProcess = {
   /** Whether one of its lanes has stepped back. */
   hasSteppedBack(): boolean
   send(value: ToRunner): void
-  /** Its share of the processors' time, see `WatchedChild`. */
+  /** Its nice value, see `WatchedChild`. */
   setNice(nice: number): void
   /** Lets it finish its rounds, and kills it when that takes too long. */
   drain(): void

@@ -34,7 +34,7 @@ export type Runners = {
 
 export type RunnersOptions = Pick<RunnerProcessOptions, 'settings' | 'env' | 'memoryBytesMax' | 'now'> &
   Pick<RunnerGroupOptions, 'definitions' | 'connectorDefaults' | 'onTaskEnded' | 'onDeclined' | 'onLogs' | 'onChange' | 'onFreed'> & {
-    /** The share of the processors' time that a group's runner has, see `WatchedChild`. */
+    /** The nice value of a group's runner, see `WatchedChild`. */
     niceOf(group: string, placement: Placement, hasSteppedBack: boolean): number
     /** A runner has ended that was to go on. */
     onEnd(group: string, runs: PipelineDefinition[], end: RunnerEnd): void

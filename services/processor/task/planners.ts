@@ -114,8 +114,11 @@ export async function markDeadLettered(
     if (deadLettersFrom === undefined) continue
     const redrive = definition.job?.kind === 'redrive' ? definition.job.job_id : undefined
     const range = { topic: layout.topic, topicId: layout.topicId, partition, from: positions.get(partition)!, to, redrive }
-    const place = partition % targets.deadLetter.leaders.length
-    leaderOf(targets.deadLetter, place)
-    chain.addDeadLettered(partition, await readDeadLettered(cluster, connections, targets.deadLetter, place, deadLettersFrom, range))
+    const letterPartition = partition % targets.deadLetter.leaders.length
+    leaderOf(targets.deadLetter, letterPartition)
+    chain.addDeadLettered(
+      partition,
+      await readDeadLettered(cluster, connections, targets.deadLetter, letterPartition, deadLettersFrom, range),
+    )
   }
 }

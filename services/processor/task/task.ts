@@ -61,8 +61,8 @@ export function startTask(options: TaskOptions): Task {
   // A long-polling fetch would delay every later request on the same connection.
   const fetchConnections = cluster.openConnections(`${name}-fetch`)
   const member = createMember({ isPaused: definition.desired === 'paused', mask: options.connectors.mask, onChange, log })
-  /** Aborted by a stop, and then, when it has waited long enough: for the round under way, of which nothing is written; for a write. */
-  const [stopping, gone, silent] = [new AbortController(), new AbortController(), new AbortController()]
+  /** Aborted by a stop; then, when that has waited long enough for the round under way, of which nothing is written, and for a write. */
+  const [stopping, roundsOver, writesOver] = [new AbortController(), new AbortController(), new AbortController()]
   const timers: NodeJS.Timeout[] = []
   const progress = createProgress(onChange)
   const planners = createPlanners(
@@ -81,8 +81,8 @@ export function startTask(options: TaskOptions): Task {
     if (!member.isStopping || stopping.signal.aborted) return
     stopping.abort()
     timers.push(
-      setTimeout(() => gone.abort(), STOP_ROUND_MAX_MS),
-      setTimeout(() => silent.abort(), STOP_WRITE_MAX_MS),
+      setTimeout(() => roundsOver.abort(), STOP_ROUND_MAX_MS),
+      setTimeout(() => writesOver.abort(), STOP_WRITE_MAX_MS),
     )
   }
 
@@ -93,7 +93,7 @@ export function startTask(options: TaskOptions): Task {
       const targets = await openTargets(cluster, definition, options.ledgerTopic)
       const partitions = (await findLayout(cluster, definition.source.topic)).leaders.length
       sink = await openSink(definition, options.connectors, stopping.signal)
-      const around = { lanes: options.lanes, signal: gone.signal, phases, targets, partitions, sink, log, onChange }
+      const around = { lanes: options.lanes, signal: roundsOver.signal, phases, targets, partitions, sink, log, onChange }
       const opened = (revisions = await openRevisions(around, { definition, chain: options.chain }))
       if (early) opened.offer(early)
       await member.join({
@@ -123,7 +123,7 @@ export function startTask(options: TaskOptions): Task {
         sink,
         size,
         awayDeadLetters,
-        writesOver: silent.signal,
+        writesOver: writesOver.signal,
       }
       const work = {
         isPreparing: () => havePartitionsChanged || opened.hasNext(),

@@ -111,18 +111,18 @@ export function createBlockWriter(produce: Produce) {
     const left = known.size === 0 ? undefined : await inTurns(unknownOf(pieces, known), signal, turn)
     const { block, times } = left ? await inTurns(only(whole, left), signal, turn) : whole
     const batches = await inTurns(batchSteps(block, { ...options, times }), signal, turn)
-    /** By partition, how many of its rows are done with; and which of them were refused. */
+    /** By partition, how many of its rows are done with; and by their index among those, which were refused. */
     const done = new Map<number, number>()
-    const refused: { partition: number; place: number; code: string; message: string }[] = []
+    const refused: { partition: number; index: number; code: string; message: string }[] = []
 
     /** Sends a batch, halving it as long as the topic refuses a record of it. Returns undefined once nothing of it is left. */
     async function send(partition: number, batch: Buffer): Promise<Extract<Written, { kind: 'retry' | 'permanent' }> | undefined> {
       stampProducer(batch, -1n, -1, -1)
       const { errorCode, errorMessage } = await produce(partition, batch, signal)
-      const place = done.get(partition) ?? 0
+      const index = done.get(partition) ?? 0
       const { recordCount } = readBatchHeader(batch, 0)!
       if (errorCode === 0) {
-        done.set(partition, place + recordCount)
+        done.set(partition, index + recordCount)
         return undefined
       }
       const reason = `the other cluster answered ${kafkaErrorName(errorCode)}${errorMessage ? `: ${errorMessage}` : ''}`
@@ -131,8 +131,8 @@ export function createBlockWriter(produce: Produce) {
       const halves = halvesOf(batch)
       if (halves) return (await send(partition, halves[0])) ?? send(partition, halves[1])
       // The others are still written, so that one search finds all of those that are at fault.
-      refused.push({ partition, place, code, message: reason })
-      done.set(partition, place + 1)
+      refused.push({ partition, index, code, message: reason })
+      done.set(partition, index + 1)
       return undefined
     }
 
@@ -140,16 +140,16 @@ export function createBlockWriter(produce: Produce) {
     function* remember(): Generator<void, RefusedRecord[]> {
       const identities = yield* identitiesOf(pieces)
       const rows = yield* byPartition(block, options)
-      const indexOf = (partition: number, place: number): number => {
-        const row = rows[partition]![place]!
+      const rowAt = (partition: number, index: number): number => {
+        const row = rows[partition]![index]!
         return left ? left[row]! : row
       }
-      const faults = new Map(refused.map(({ partition, place, ...fault }) => [indexOf(partition, place), fault]))
+      const faults = new Map(refused.map(({ partition, index, ...fault }) => [rowAt(partition, index), fault]))
       for (const [partition, count] of done)
-        for (let place = 0; place < count; place++) {
-          const row = indexOf(partition, place)
+        for (let index = 0; index < count; index++) {
+          const row = rowAt(partition, index)
           if (!faults.has(row)) known.add(identities[row]!.identity)
-          if (place % STEP_ROWS === STEP_ROWS - 1) yield
+          if (index % STEP_ROWS === STEP_ROWS - 1) yield
         }
       memories.set(delivery.partition, { range, acknowledged: known })
       return [...faults].map(([row, fault]) => ({ offset: BigInt(identities[row]!.offset), ...fault }))

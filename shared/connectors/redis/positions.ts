@@ -14,7 +14,7 @@ export type KeptState = { nextOffset: bigint; revision: number; appended: Append
 /** One hash per run, so that one command removes all positions of a run and none of another. */
 export const positionsKey = (runId: string): string => `dps:${runId}`
 /** Name of the field that keeps a partition’s position. */
-export const placeField = ({ topicId, partition }: Pick<Delivery, 'topicId' | 'partition'>): string => `${topicId}:${partition}`
+export const positionField = ({ topicId, partition }: Pick<Delivery, 'topicId' | 'partition'>): string => `${topicId}:${partition}`
 
 /** What was appended last, as it is kept; `-` for nothing. */
 export const printAppended = (appended: Appended | undefined): string => (appended ? `${appended.offset}:${appended.rows}` : '-')

@@ -7,7 +7,7 @@ import { answerOf, connectRedis, failureOf, isSpent } from './connection.ts'
 import type { RedisSinkConfig } from './connector.ts'
 import {
   APPEND_SCRIPT,
-  placeField,
+  positionField,
   POSITION_SCRIPT,
   positionsKey,
   printAppended,
@@ -58,7 +58,7 @@ export async function openRedisSink(config: RedisSinkConfig, context: ConnectorC
     const parameters = [
       config.stream,
       positionsKey(delivery.runId),
-      placeField(delivery),
+      positionField(delivery),
       String(delivery.from),
       String(delivery.revision),
       printAppended(before),
@@ -99,7 +99,7 @@ export async function openRedisSink(config: RedisSinkConfig, context: ConnectorC
       try {
         const parameters = [
           positionsKey(runId),
-          placeField({ topicId, partition }),
+          positionField({ topicId, partition }),
           printState({ ...start, revision, appended: undefined }),
           String(resetAt),
         ]

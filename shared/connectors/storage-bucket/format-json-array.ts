@@ -21,7 +21,7 @@ export function openJsonArray(object: string, into: BlockBuilder): FormatReader 
   let isString = false
   let isEscaped = false
   let isScalar = false
-  /** The whole array is between `array` and `closed`. Unknown for a place that an earlier version has written. */
+  /** The whole array is between `array` and `closed`. Unknown for a position that an earlier version has written. */
   let state: 'start' | 'documents' | 'array' | 'closed' | 'unknown' = 'start'
   /** Where the current element starts, and how far the bytes were walked: indexes into `rest` followed by the next chunk. */
   let start = -1

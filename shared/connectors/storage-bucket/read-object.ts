@@ -12,8 +12,8 @@ import { ObjectChanged, ObjectWithheld, type ObjectInfo, type ObjectStore } from
 import { describeObject } from './objects.ts'
 
 /**
- * `o`, `e`: key and ETag of the current object; `b`: its decompressed bytes read so far; `n`: the records in them; `a`: see `FormatPlace`.
- * `w`: all objects last modified before this time have been read, and their entries are forgotten.
+ * `o`, `e`: key and ETag of the current object; `b`: its decompressed bytes read so far; `n`: the records in them; `a`: see
+ * `FormatPosition`. `w`: all objects last modified before this time have been read, and their entries are forgotten.
  */
 export const Position = z.object({
   o: z.string(),
@@ -104,7 +104,7 @@ export function createObjectReader(
     const reader = openFormat(format, { object: object.key, csv }, into)
     // A format that can't start in the middle starts over and skips the records already read.
     const start = reader.canResume ? from : { ...from, b: 0 }
-    const place = reader.begin(start)
+    const position = reader.begin(start)
     const bytes = await openObject(object, start, signal)
     // Destroyed without an error, the stream would leave the loop below waiting for the next chunk.
     const abort = () => bytes.destroy(new Error('reading was aborted'))
@@ -112,7 +112,7 @@ export function createObjectReader(
     try {
       for await (const chunk of bytes) {
         await reader.add(chunk as Buffer)
-        if (into.bytes >= BLOCK_BYTES) yield { ...from, ...place() }
+        if (into.bytes >= BLOCK_BYTES) yield { ...from, ...position() }
       }
     } finally {
       signal.removeEventListener('abort', abort)

@@ -82,8 +82,8 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
       const done = new Map<string, ObjectInfo>()
       let finished: NonNullable<SourceRead['seen']> = []
       const nowhere = (): Position => ({ o: '', e: '', b: 0, n: 0, w: readBefore })
-      const take = (place: Position): SourceRead => {
-        const read = { block: builder.take(), position: JSON.stringify({ ...place, w: readBefore }), seen: finished }
+      const take = (at: Position): SourceRead => {
+        const read = { block: builder.take(), position: JSON.stringify({ ...at, w: readBefore }), seen: finished }
         finished = []
         return read
       }
@@ -106,7 +106,7 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
           for (; !step.done; step = await reading.next()) yield take(step.value)
           if (signal.aborted) return
           if (step.value !== 'read') {
-            // Its place must not be lost: what is before it is committed.
+            // Its position must not be lost: what is before it is committed.
             if (step.value !== 'later' && object === half) throw step.value
             isWhole = false
             if (step.value !== 'later') withheld = step.value

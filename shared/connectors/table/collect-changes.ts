@@ -33,7 +33,7 @@ export function createChangeCollector(named: NamedTable, key: readonly string[],
   const table = `${named.schema}.${named.name}`
   let checked: Relation | undefined
   const builder = createBlockBuilder(BLOCK_BYTES)
-  let place: Position = { ...from, k: null }
+  let position: Position = { ...from, k: null }
   let skip = from.n
   let isNew = false
   let lacking: { change: Update; headers: ChangeHeaders }[] = []
@@ -41,13 +41,13 @@ export function createChangeCollector(named: NamedTable, key: readonly string[],
 
   function apply(change: Change): void {
     if (change.kind === 'begin') {
-      skip = place.n
+      skip = position.n
       headers = createChangeHeaders(change.committedAt)
       return
     }
     if (change.kind === 'commit') {
       isNew = true
-      place = { ...from, l: lsnText(change.end), k: null, n: 0 }
+      position = { ...from, l: lsnText(change.end), k: null, n: 0 }
       skip = 0
       return
     }
@@ -63,7 +63,7 @@ export function createChangeCollector(named: NamedTable, key: readonly string[],
       )
     if (change.relation !== checked) assertSameTable(change.relation)
     assertKeyOfBefore(change)
-    place = { ...place, n: place.n + 1 }
+    position = { ...position, n: position.n + 1 }
     isNew = true
     if (change.kind === 'update' && change.after.includes(undefined)) {
       // Of a large key that did not change, only the old row has the value.
@@ -117,8 +117,8 @@ export function createChangeCollector(named: NamedTable, key: readonly string[],
     /** Whether the position has moved since the last `take`. */
     isNew: (): boolean => isNew,
     /** Whether nothing is pending: no record, and no transaction that has only begun. */
-    isEmpty: (): boolean => builder.count === 0 && place.n === 0,
-    position: (): Position => place,
+    isEmpty: (): boolean => builder.count === 0 && position.n === 0,
+    position: (): Position => position,
     /**
      * Looks up unchanged values that were not sent. If a later change of the row altered them, that change follows as a record of its own.
      */
@@ -133,7 +133,7 @@ export function createChangeCollector(named: NamedTable, key: readonly string[],
     },
     take(): SourceRead {
       isNew = false
-      return { block: builder.take(), position: JSON.stringify(place) }
+      return { block: builder.take(), position: JSON.stringify(position) }
     },
   }
 }

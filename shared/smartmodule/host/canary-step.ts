@@ -25,8 +25,8 @@ export type CanaryRecord = {
   /** Throws CanaryOff where it has failed more than it may. */
   failed(): void
   takeOff(why: string): void
-  /** The attempt counts. */
-  commit(): void
+  /** The attempt counts from now on. */
+  keepAttempt(): void
 }
 
 /** `mustNotFail`: a failed record would stop the chain or be tried again and again, so that none is allowed. */
@@ -66,7 +66,7 @@ export function createCanaryRecord(
       throw new CanaryOff()
     },
     takeOff,
-    commit() {
+    keepAttempt() {
       // In every run, because not all runs lead to a report.
       if (isOff) measure('count', CANARY_MEASURES.off, 1)
       if (excess) {

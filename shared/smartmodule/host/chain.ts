@@ -243,7 +243,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
       failAlone(section, batch, step, 'module_trapped', error.message, output)
       return
     }
-    for (const canary of canaries) canary?.commit()
+    for (const canary of canaries) canary?.keepAttempt()
     for (let i = 0; i < local.length; i++) output.counts[i]! += local[i]!
     policies.hand(output)
     append(batch, sink)

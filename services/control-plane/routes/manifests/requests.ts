@@ -4,7 +4,7 @@ import { PipelineRequest } from '../../../../shared/api/pipelines.ts'
 import { StreamRequest } from '../../../../shared/api/streams.ts'
 import { streamConnector } from '../../../../shared/connectors/stream/connector.ts'
 import type { Caller, Deps } from '../../deps.ts'
-import { placeOf } from '../../manifests/plan.ts'
+import { pointerTo } from '../../manifests/plan.ts'
 import type { Detail } from '../../service-error.ts'
 import { listStreamsByName } from '../../store/manifests.ts'
 
@@ -70,4 +70,4 @@ const inManifest = (path: string): string => NAMES.reduce((text, [member, name])
 
 /** The faults of a request, by the manifest's paths. */
 export const faultsInManifest = (kind: MemberKind, name: string, details: readonly Detail[]): Detail[] =>
-  details.map(({ path, ...rest }) => ({ path: `${placeOf(kind, name)}${kind === 'pipeline' ? inManifest(path) : path}`, ...rest }))
+  details.map(({ path, ...rest }) => ({ path: `${pointerTo(kind, name)}${kind === 'pipeline' ? inManifest(path) : path}`, ...rest }))
