@@ -81,11 +81,8 @@ export async function deploy(call: Caller, ground: Ground, { name, expect, binar
 /** `holdMs`: for how long a pipeline uses it, after it was checked. */
 export async function tellLie(call: Caller, ground: Ground, lie: Told, port: number, number: number, holdMs: number): Promise<Outcome> {
   const name = `${lie.protocol}/${lie.name}`
-  const endpoint = endpointOf(lie, port)
-  const text = JSON.stringify(endpoint.config).replaceAll(/"lie_(database|password)"/g, `"lie_$1_${number}"`)
-  const config = JSON.parse(text) as Record<string, unknown>
-  for (const [secret, value] of Object.entries(endpoint.secrets))
-    if (text.includes(`${secret}_${number}`)) await call('POST', '/secrets', { name: `${secret}_${number}`, value })
+  const { config, secrets, ...endpoint } = endpointOf(lie, port, String(number))
+  for (const [secret, value] of Object.entries(secrets)) await call('POST', '/secrets', { name: secret, value })
   const check = await call<{ details?: { message: string }[] }>(
     'POST',
     `/connectors/${endpoint.connector_id}/check`,

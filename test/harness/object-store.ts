@@ -24,7 +24,7 @@ export async function openStore(mood: 'deaf' | 'refuses') {
       if (isThere)
         return void response.writeHead(412, { 'content-type': 'application/xml' }).end('<Error><Code>PreconditionFailed</Code></Error>')
     }
-    response.writeHead(200, objects.get(key)?.headers).end()
+    response.writeHead(200, { etag: '"e"', ...objects.get(key)?.headers }).end()
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -4,6 +4,7 @@
  * request's result: what was accepted is not resent, and a refused record is not searched for again. After a crash the range is sent again,
  * under the same keys: at least once.
  */
+import type { Response } from 'undici'
 import { reasonOf } from '../../errors/reason-of.ts'
 import type { ConnectorContext } from '../connector.ts'
 import { refusalIn } from '../refusal.ts'
@@ -17,7 +18,7 @@ const RANGE_BYTES = 4 << 20
 const RANGE_RECORDS = 10_000
 const RANGE_MS = 100
 const SHOWN_CHARACTERS = 300
-const ERROR_BYTES_MAX = 64 << 10
+const ANSWER_BYTES_MAX = 64 << 10
 /** Temporary failures (RFC 9110, RFC 6585): nothing is wrong with the records sent. */
 const TRY_AGAIN = new Set([408, 409, 423, 425, 429])
 /** Failures of the address, the method or the caller: no record is to blame, and no repetition helps. */
@@ -61,6 +62,12 @@ export function retryAfterMs(value: string | null, nowMs: number): number {
   return Number.isFinite(seconds) ? Math.min(Math.max(seconds, 0), 3_600_000) : 0
 }
 
+/** Throws where the answer ends too early: a proxy may begin one before the service behind it has done anything. A long one is left. */
+async function readToEnd({ body }: Response): Promise<void> {
+  let bytes = 0
+  for await (const part of body ?? []) if ((bytes += (part as Uint8Array).length) > ANSWER_BYTES_MAX) return
+}
+
 /** Opens the sink; the web service is asked when rows come. */
 export async function openHttpSink(config: HttpSinkConfig, context: ConnectorContext): Promise<OpenSink> {
   const client = openHttpClient(config, context)
@@ -82,20 +89,20 @@ export async function openHttpSink(config: HttpSinkConfig, context: ConnectorCon
         { method: config.method, headers: { ...headers, 'idempotency-key': key }, body: bodyOf(rows, config.format) },
         signal,
       )
+      if (answer.ok) await readToEnd(answer)
     } catch (error) {
-      const reason = `the web service can't be reached: ${reasonOf(error)}`
+      const reason = `the web service ${answer ? 'did not end its answer' : "can't be reached"}: ${reasonOf(error)}`
       if (refusalIn(error)) return { kind: 'permanent', reason }
       breaker.failed()
       return { kind: 'retry', afterMs: 0, reason }
     }
     const { status } = answer
     if (answer.ok) {
-      await answer.body?.cancel()
       breaker.succeeded()
       return { kind: 'taken' }
     }
     // Masked before it is cut: what is cut through is not found any more.
-    const text = context.mask(await textOf(answer, ERROR_BYTES_MAX).catch(() => '')).slice(0, SHOWN_CHARACTERS)
+    const text = context.mask(await textOf(answer, ANSWER_BYTES_MAX).catch(() => '')).slice(0, SHOWN_CHARACTERS)
     const message = `the web service answered ${status}${text === '' ? '' : `: ${text}`}`
     if (TRY_AGAIN.has(status) || (status >= 500 && !CONFIG.has(status))) {
       breaker.failed()

@@ -23,9 +23,10 @@ export const printAppended = (appended: Appended | undefined): string => (append
 export const printState = ({ nextOffset, revision, appended, note }: KeptState): string =>
   `${nextOffset} ${revision} ${printAppended(appended)} ${note}`
 
+/** No offset has more digits. */
 const State = z
   .string()
-  .regex(/^\d+ \d+ (-|\d+:\d+) [^]*$/)
+  .regex(/^\d{1,18} \d{1,9} (-|\d{1,15}:\d{1,9}) [^]*$/)
   .transform((text): KeptState => {
     const [next = '', revision = '', appended = ''] = text.split(' ', 3)
     const [offset, rows] = appended.split(':')
@@ -57,8 +58,8 @@ return state`
 
 /**
  * KEYS: the stream, the positions. ARGV: position's field, from, revision, progress expected, next offset, progress afterwards, '1' if the
- * note changes, note, entry's field, maximum length ('' for none), rows as lines. Returns nil, or the state found instead ('' for none).
- * Redis undoes nothing when a command fails, so the HSET, which may lack a right, is tried before the first XADD.
+ * note changes, note, entry's field, maximum length ('' for none), rows as lines. Returns `appendedAnswer`, or the state found instead (''
+ * for none). Redis undoes nothing when a command fails, so the HSET, which may lack a right, is tried before the first XADD.
  */
 export const APPEND_SCRIPT = `
 local found = redis.call('HGET', KEYS[2], ARGV[1])
@@ -72,4 +73,8 @@ for line in string.gmatch(ARGV[11], '([^\\n]*)\\n') do
 end
 if ARGV[7] == '1' then note = ARGV[8] end
 redis.call('HSET', KEYS[2], ARGV[1], ARGV[5] .. ' ' .. ARGV[3] .. ' ' .. ARGV[6] .. ' ' .. note)
-return false`
+return 'appended ' .. ARGV[5] .. ' ' .. ARGV[6]`
+
+/** What the script answers once it has appended. Not nil: the driver takes the first half of a nil, behind which the connection ended. */
+export const appendedAnswer = (nextOffset: bigint, appended: Appended | undefined): string =>
+  `appended ${nextOffset} ${printAppended(appended)}`

@@ -7,6 +7,7 @@ import { answerOf, connectRedis, failureOf, isSpent } from './connection.ts'
 import type { RedisSinkConfig } from './connector.ts'
 import {
   APPEND_SCRIPT,
+  appendedAnswer,
   positionField,
   POSITION_SCRIPT,
   positionsKey,
@@ -50,9 +51,10 @@ export async function openRedisSink(config: RedisSinkConfig, context: ConnectorC
     }
   }
 
-  /** Returns null, or the state that was found instead of the expected one. */
+  /** Returns undefined, or the state that was found instead of the expected one. */
   async function append(delivery: Delivery, before: Appended | undefined, chunk: Chunk, signal: AbortSignal): Promise<unknown> {
     const { lines, appended, isLast } = chunk
+    const nextOffset = isLast ? delivery.to : delivery.from
     // If this range is shorter than at an earlier try, rows after its end may be in the stream already.
     const after = !isLast || (appended && BigInt(appended.offset) >= delivery.to) ? appended : undefined
     const parameters = [
@@ -62,7 +64,7 @@ export async function openRedisSink(config: RedisSinkConfig, context: ConnectorC
       String(delivery.from),
       String(delivery.revision),
       printAppended(before),
-      String(isLast ? delivery.to : delivery.from),
+      String(nextOffset),
       printAppended(after),
       isLast ? '1' : '0',
       isLast ? delivery.note : '',
@@ -70,19 +72,21 @@ export async function openRedisSink(config: RedisSinkConfig, context: ConnectorC
       config.max_length === undefined ? '' : String(config.max_length),
       lines,
     ]
-    return ask((client) => client.eval(APPEND_SCRIPT, 2, ...parameters), signal)
+    const answer = await ask((client) => client.eval(APPEND_SCRIPT, 2, ...parameters), signal)
+    if (answer === null) throw new Error('there was no answer to the script')
+    return answer === appendedAnswer(nextOffset, after) ? undefined : answer
   }
 
   async function write(delivery: Delivery, rows: readonly Rows[], signal: AbortSignal): Promise<Written> {
     let appended: Appended | undefined
     for (;;) {
-      let found: unknown = null
+      let found: unknown
       for (const chunk of chunksOf(rows, appended)) {
         found = await append(delivery, appended, chunk, signal)
-        if (found !== null) break
+        if (found !== undefined) break
         appended = chunk.appended
       }
-      if (found === null) return { kind: 'delivered' }
+      if (found === undefined) return { kind: 'delivered' }
       if (found === '') return { kind: 'moved', reason: 'the position in Redis is gone' }
       const state: KeptState = readState(found)
       if (state.nextOffset !== delivery.from || state.revision > delivery.revision)

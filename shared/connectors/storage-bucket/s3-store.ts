@@ -2,7 +2,14 @@
 import { Readable } from 'node:stream'
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
-import { GetObjectCommand, HeadObjectCommand, ListObjectsV2Command, PutObjectCommand, S3Client } from '@aws-sdk/client-s3'
+import {
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  S3Client,
+  type PutObjectCommandInput,
+} from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
 import { errorOf } from '../../errors/reason-of.ts'
 import type { AddressGuard } from '../address-guard.ts'
@@ -29,6 +36,13 @@ const WITHHELD = new Set(['AccessDenied', 'InvalidObjectState'])
 
 const statusOf = (error: unknown): number | undefined =>
   (error as { $metadata?: { httpStatusCode?: number } } | undefined)?.$metadata?.httpStatusCode
+
+async function uploadInParts(client: S3Client, params: PutObjectCommandInput, signal: AbortSignal): Promise<{ ETag?: string | undefined }> {
+  const upload = new Upload({ client, params, partSize: 8 << 20, queueSize: 2 })
+  const abort = () => void upload.abort()
+  signal.addEventListener('abort', abort, { once: true })
+  return upload.done().finally(() => signal.removeEventListener('abort', abort))
+}
 
 /** Opens the bucket; it connects at the first request. */
 export function openS3Store({ bucket, endpoint, region, accessKey, secretKey, guard }: S3Place): ObjectStore {
@@ -89,13 +103,11 @@ export function openS3Store({ bucket, endpoint, region, accessKey, secretKey, gu
     async putNew(key, body, metadata, signal) {
       const input = { Bucket: bucket, Key: key, Body: body, Metadata: metadata, IfNoneMatch: '*' }
       try {
-        if (body.length < MULTIPART_FROM_BYTES) await client.send(new PutObjectCommand(input), { abortSignal: signal })
-        else {
-          const upload = new Upload({ client, params: input, partSize: 8 << 20, queueSize: 2 })
-          const abort = () => void upload.abort()
-          signal.addEventListener('abort', abort, { once: true })
-          await upload.done().finally(() => signal.removeEventListener('abort', abort))
-        }
+        const { ETag } = await (body.length < MULTIPART_FROM_BYTES
+          ? client.send(new PutObjectCommand(input), { abortSignal: signal })
+          : uploadInParts(client, input, signal))
+        // Every store names what it has stored: without that, it was something else that answered 200.
+        if (!ETag) throw new Error('the answer has no ETag')
         return true
       } catch (error) {
         if (statusOf(error) === 412) return false

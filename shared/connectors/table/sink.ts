@@ -92,7 +92,9 @@ async function openOn(pool: pg.Pool, config: TableSinkConfig, context: Connector
       if (!isRowFault(error as { code?: string })) throw error
       return error as Error
     }
-    await client.query('COMMIT')
+    // Postgres answers ROLLBACK, and no error, where a commit finds a transaction that has failed.
+    const { command } = await client.query('COMMIT')
+    if (command !== 'COMMIT') throw new Error(`the commit was answered with ${command || 'nothing'}`)
     return { kind: 'delivered' }
   }
 

@@ -148,6 +148,23 @@ const REDIRECTS: readonly WebLie[] = [
   },
 ]
 
+/** A good answer to HEAD, with which the check asks; then this to a write. */
+const onWrite = (name: string, why: string, answer: Answer): WebLie => ({ name, why, way: 'write', answer: toReader(answer) })
+const rawEnd = (text: string): Answer => raw((socket) => void socket.end(text))
+
+const WRITES: readonly WebLie[] = [
+  onWrite(
+    'accepted-and-cut',
+    '200, and the connection ends before the answer does',
+    rawEnd('HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{'),
+  ),
+  onWrite('accepted-in-half-a-chunk', '200, and a chunk that never comes', rawEnd(`${CHUNKED}ff\r\n{`)),
+  onWrite('status-cut', 'the first half of a status', rawEnd('HTTP/1.1 20')),
+  onWrite('headers-cut', '200, and half of a header', rawEnd('HTTP/1.1 200 OK\r\ncontent-le')),
+  onWrite('informed-and-left', '103 Early Hints, and no answer after it', rawEnd('HTTP/1.1 103 Early Hints\r\n\r\n')),
+  onWrite('moved-for-good', '301, which changes the method of what follows it', refused(301, { location: '/elsewhere' })),
+]
+
 const BODIES: readonly WebLie[] = [
   {
     name: 'body-without-end',
@@ -259,4 +276,6 @@ const DOCUMENTS: readonly WebLie[] = [
   },
 ]
 
-export const LIES: readonly WebLie[] = [...WIRE, ...REDIRECTS, ...BODIES, ...DOCUMENTS]
+/** Takes what is written. */
+export const HONEST: WebLie = { name: 'honest', why: 'no lie', way: 'write', answer: whole(JSON_TYPE, () => '{}') }
+export const LIES: readonly WebLie[] = [...WIRE, ...REDIRECTS, ...WRITES, ...BODIES, ...DOCUMENTS]

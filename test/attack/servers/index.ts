@@ -2,13 +2,13 @@
 import { createServer as createWebServer } from 'node:http'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { honestly, serve } from './kafka-broker.ts'
-import { LIES as HTTP } from './http.ts'
-import { LIES as KAFKA } from './kafka.ts'
+import { HONEST as HONEST_HTTP, LIES as HTTP } from './http.ts'
+import { HONEST as HONEST_KAFKA, LIES as KAFKA } from './kafka.ts'
 import type { SocketLie, WebLie } from './lie.ts'
-import { LIES as POSTGRES } from './postgres.ts'
-import { LIES as REDIS } from './redis.ts'
+import { HONEST as HONEST_POSTGRES, LIES as POSTGRES } from './postgres.ts'
+import { HONEST as HONEST_REDIS, LIES as REDIS } from './redis.ts'
 import { LIES as REGISTRY } from './registry.ts'
-import { LIES as S3 } from './s3.ts'
+import { HONEST as HONEST_S3, LIES as S3 } from './s3.ts'
 
 export type SocketProtocol = 'postgres' | 'kafka' | 'redis'
 const WEB_PROTOCOLS = ['http', 'registry', 's3'] as const
@@ -44,6 +44,15 @@ export const LIES: readonly Told[] = [
   ...byWeb('http', HTTP),
   ...byWeb('s3', S3),
   ...bySocket('redis', REDIS),
+]
+
+/** Servers that take what is written: by them a test sees that nothing but a lie keeps records from being delivered. */
+export const HONEST: readonly Told[] = [
+  ...bySocket('postgres', [HONEST_POSTGRES]),
+  ...bySocket('kafka', [HONEST_KAFKA]),
+  ...byWeb('http', [HONEST_HTTP]),
+  ...byWeb('s3', [HONEST_S3]),
+  ...bySocket('redis', [HONEST_REDIS]),
 ]
 
 type Place = {
@@ -88,15 +97,18 @@ const PLACES: Readonly<Record<SocketProtocol | WebProtocol, Place>> = {
   redis: { connector_id: 'conn_redis', common: (port) => ({ url: `redis://127.0.0.1:${port}`, stream: 's' }), source: {}, sink: {} },
 }
 
-/** The endpoint that makes the service talk to the lie on this port. */
-export function endpointOf({ protocol, way, config }: Told, port: number): Endpoint {
+/** The endpoint that makes the service talk to the lie on this port. `name`: a suffix of its secrets, which no other endpoint has. */
+export function endpointOf({ protocol, way, config }: Told, port: number, name: string): Endpoint {
   const { connector_id, common, ...sides } = PLACES[protocol]
   const direction = way === 'check sink' || way === 'write' ? 'sink' : 'source'
+  const own = { ...common(port), ...sides[direction], ...config?.(port) }
+  const text = JSON.stringify(own).replaceAll(/"lie_(database|password)"/g, `"lie_$1_${name}"`)
+  const secrets = { [`lie_database_${name}`]: `postgres://lie:pencil@127.0.0.1:${port}/lie`, [`lie_password_${name}`]: 'pencil' }
   return {
     connector_id,
     direction,
-    config: { ...common(port), ...sides[direction], ...config?.(port) },
-    secrets: { lie_database: `postgres://lie:pencil@127.0.0.1:${port}/lie`, lie_password: 'pencil' },
+    config: JSON.parse(text) as Record<string, unknown>,
+    secrets: Object.fromEntries(Object.entries(secrets).filter(([secret]) => text.includes(`"${secret}"`))),
   }
 }
 
@@ -120,7 +132,8 @@ function webServerOf({ answer, values }: WebLie): (socket: Socket) => void {
   }
 }
 
-const isWeb = (lie: Told): lie is { protocol: WebProtocol } & WebLie => WEB_PROTOCOLS.some((each) => each === lie.protocol)
+/** Whether the lie is told by a web server. */
+export const isWeb = (lie: Told): lie is { protocol: WebProtocol } & WebLie => WEB_PROTOCOLS.some((each) => each === lie.protocol)
 
 /** Tells the lie on a port of its own of 127.0.0.1. */
 export async function openLiar(lie: Told): Promise<Liar> {

@@ -71,8 +71,9 @@ export const fetch = (partitions: readonly Buffer[]): Buffer =>
 /** The answer to a batch. `problems`: the list of records that were refused, encoded. */
 export function produced(partition: number, offset: bigint, error = 0, message: Buffer = NONE, problems: Buffer = listOf([])): Buffer {
   const answer = Buffer.concat([int32(partition), int16(error), int64(offset), int64(-1n), int64(0n), problems, message, NONE])
-  return Buffer.concat([listOf([Buffer.concat([textOf('t'), listOf([answer]), NONE])]), int32(0), NONE])
+  return producedTopics(Buffer.concat([textOf('t'), listOf([answer]), NONE]))
 }
+export const producedTopics = (...topics: Buffer[]): Buffer => Buffer.concat([listOf(topics), int32(0), NONE])
 
 /** A record batch. `codec`: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd. Its checksum is wrong. */
 export function batch(section: Buffer, count: number, codec = 0, size = section.length + 49): Buffer {
@@ -96,6 +97,7 @@ export const honestly = (values: readonly Buffer[] = []): Replies => ({
     const partition = Buffer.concat([int32(0), int16(0), int64(-1n), int64(0n), int32(0), NONE])
     return Buffer.concat([int32(0), listOf([Buffer.concat([textOf('t'), listOf([partition]), NONE])]), NONE])
   },
+  [PRODUCE]: () => produced(0, 0n),
   [FETCH]: (asked) => {
     const records = values.length === 0 ? NONE : bytesOf(batch(Buffer.concat(values.map((value) => record(value))), values.length))
     setTimeout(() => asked.socket.writable && asked.socket.write(answerTo(asked, fetch([fetched(records)]))), 200)

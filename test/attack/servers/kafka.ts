@@ -15,6 +15,7 @@ import {
   NOTHING,
   PRODUCE,
   produced,
+  producedTopics,
   textOf,
   varint,
   VERSIONS,
@@ -22,8 +23,8 @@ import {
 } from './kafka-broker.ts'
 import type { Asked, Replies, Reply } from './kafka-broker.ts'
 
-const HONEST = honestly()
-const lying = (replies: Replies) => (socket: Socket) => serve(socket, { ...HONEST, ...replies })
+const REPLIES = honestly()
+const lying = (replies: Replies) => (socket: Socket) => serve(socket, { ...REPLIES, ...replies })
 /** Sends bytes of its own in place of an answer. */
 const instead =
   (send: (asked: Asked) => void): Reply =>
@@ -257,7 +258,7 @@ const RECORDS: readonly SocketLie[] = [
   },
 ]
 
-const toWriter = (name: string, why: string, answer: () => Buffer): SocketLie => ({
+const toWriter = (name: string, why: string, answer: Reply): SocketLie => ({
   name,
   why,
   way: 'write',
@@ -265,6 +266,20 @@ const toWriter = (name: string, why: string, answer: () => Buffer): SocketLie =>
 })
 const WRITES: readonly SocketLie[] = [
   toWriter('written-elsewhere', 'an acknowledgement for another partition, at an offset of nonsense', () => produced(MOST, -(1n << 62n))),
+  toWriter('written-to-another-topic', 'an acknowledgement for a topic that nothing was written to', () => {
+    const answer = produced(0, 0n)
+    answer[answer.indexOf('t')] = 'u'.charCodeAt(0)
+    return answer
+  }),
+  toWriter('written-nowhere', 'an acknowledgement for no topic at all', () => producedTopics()),
+  toWriter('acknowledgement-cut', 'an acknowledgement that ends before its error code, in a message of the right size', () =>
+    produced(0, 0n).subarray(0, 8),
+  ),
+  toWriter(
+    'acknowledgement-of-another',
+    'an acknowledgement for a request that was not sent',
+    instead((asked) => asked.socket.write(answerTo({ key: asked.key, id: asked.id + 9 }, produced(0, 0n)))),
+  ),
   toWriter('never-saved', 'the same error for ever, with a text of a megabyte', () =>
     produced(0, 0n, UNSAVED, textOf('x'.repeat(1 << 20))),
   ),
@@ -273,4 +288,6 @@ const WRITES: readonly SocketLie[] = [
   ),
 ]
 
+/** Takes what is written. */
+export const HONEST: SocketLie = { name: 'honest', why: 'no lie', way: 'write', answer: lying({}) }
 export const LIES: readonly SocketLie[] = [...WIRE, ...LOGIN, ...LAYOUT, ...RECORDS, ...WRITES]

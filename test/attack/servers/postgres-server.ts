@@ -60,6 +60,11 @@ const TARGET: readonly Column[] = [
   ['set_by', TEXT],
 ]
 
+/** Asks for the rows of a COPY. */
+export const COPY_IN = said('G', hex('00 0001 0000'))
+/** What `reply` is asked once all rows of a COPY have come. */
+export const COPY_DONE = 'CopyDone'
+
 /** What a server with a table `t` of one column, `id`, answers to the service's queries. */
 export function honest(query: string): Buffer {
   if (query.includes('key_place')) return result(SHAPE, ['id', '23', 'integer', '0'])
@@ -95,6 +100,9 @@ export function honest(query: string): Buffer {
     )
   if (query.includes('ORDER BY "id"')) return result([['id', INT]])
   if (query.startsWith('UPDATE dps_positions')) return said('C', text('UPDATE 1'))
+  if (query.startsWith('COPY')) return COPY_IN
+  if (query === COPY_DONE) return said('C', text('COPY 1'))
+  if (/^(BEGIN|COMMIT|ROLLBACK)$/.test(query)) return said('C', text(query))
   return said('C', text('SELECT 0'))
 }
 
@@ -105,7 +113,8 @@ export function converse(socket: Socket, reply: (query: string) => Buffer | unde
   let parsed = ''
   const answer = (query: string, before: Buffer): void => {
     const answered = reply(query)
-    if (answered) socket.write(Buffer.concat([before, answered, READY]))
+    if (answered === COPY_IN) socket.write(COPY_IN)
+    else if (answered) socket.write(Buffer.concat([before, answered, READY]))
   }
   socket.on('data', (chunk: Buffer) => {
     bytes = Buffer.concat([bytes, chunk])
@@ -121,6 +130,7 @@ export function converse(socket: Socket, reply: (query: string) => Buffer | unde
       if (code === 'Q') answer(words[0] ?? '', Buffer.alloc(0))
       if (code === 'P') parsed = words[1] ?? ''
       if (code === 'S') answer(parsed, Buffer.concat([said('1'), said('2')]))
+      if (code === 'c') answer(COPY_DONE, Buffer.alloc(0))
       if (code === 'X') socket.end()
     }
   })

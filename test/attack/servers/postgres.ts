@@ -1,7 +1,21 @@
 /** A Postgres server that lies: in its messages, its login, its results, and its replication stream. */
 import type { Socket } from 'node:net'
 import { sendForever, type SocketLie } from './lie.ts'
-import { converse, described, hex, honest, int16, int32, result, row, said, text, type Column } from './postgres-server.ts'
+import {
+  converse,
+  COPY_DONE,
+  COPY_IN,
+  described,
+  hex,
+  honest,
+  int16,
+  int32,
+  result,
+  row,
+  said,
+  text,
+  type Column,
+} from './postgres-server.ts'
 import { BEGIN, change, READY, RELATION, SHAPE, TEXT, WELCOME } from './postgres-server.ts'
 
 /** Answers whatever the client sends first. */
@@ -36,8 +50,12 @@ const scram = (next: (socket: Socket, nonce: string) => void) =>
   })
 const goesOn = (data: string): Buffer => said('R', int32(11), Buffer.from(data))
 
-/** Is honest until rows come, then says something in place of asking for them. */
-const copies = (send: (socket: Socket) => void) => until(/^COPY/, send)
+/** Is honest until rows come, then says something in place of asking for them, and nothing once it has them all. */
+const copies = (send: (socket: Socket) => void) => (socket: Socket) =>
+  converse(socket, (query) => {
+    if (query.startsWith('COPY')) return void send(socket)
+    return query === COPY_DONE ? undefined : honest(query)
+  })
 
 /** A tuple whose every second value has a length that leads back to the first one. */
 function backwardTuple(bytes: number): Buffer {
@@ -222,12 +240,30 @@ const REPLICATION: readonly SocketLie[] = [
   },
 ]
 
+const toCommit = (name: string, why: string, send: (socket: Socket) => void): SocketLie => ({
+  name,
+  why,
+  way: 'write',
+  answer: until(/^COMMIT$/, send),
+})
+
 const WRITES: readonly SocketLie[] = [
+  toCommit('rolled-back', 'takes the rows, and says at the commit that it rolled back', (socket) =>
+    socket.write(Buffer.concat([said('C', text('ROLLBACK')), READY])),
+  ),
+  toCommit('commit-not-completed', 'is ready for the next query without a word about the commit', (socket) => socket.write(READY)),
+  toCommit('commit-cut', 'half of the answer to the commit', (socket) => socket.end(said('C', text('COMMIT')).subarray(0, 8))),
+  {
+    name: 'copy-cut',
+    way: 'write',
+    why: 'half of the answer to the rows',
+    answer: until(new RegExp(`^${COPY_DONE}$`), (socket) => socket.end(said('C', text('COPY 1')).subarray(0, 8))),
+  },
   {
     name: 'copy-refused-in-the-middle',
     way: 'write',
     why: 'asks for rows, then an error, and never says that it is ready again',
-    answer: copies((socket) => socket.write(Buffer.concat([said('G', hex('00 0001 0000')), REFUSED]))),
+    answer: copies((socket) => socket.write(Buffer.concat([COPY_IN, REFUSED]))),
   },
   {
     name: 'copy-ready-at-once',
@@ -237,6 +273,8 @@ const WRITES: readonly SocketLie[] = [
   },
 ]
 
+/** Takes what is written. */
+export const HONEST: SocketLie = { name: 'honest', why: 'no lie', way: 'write', answer: (socket) => converse(socket, honest) }
 export const LIES: readonly SocketLie[] = [
   ...LOGIN,
   ...RESULTS,

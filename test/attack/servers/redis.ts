@@ -2,10 +2,22 @@
 import type { Socket } from 'node:net'
 import { drip, sendForever, type SocketLie } from './lie.ts'
 
-type Reply = string | Buffer | ((socket: Socket) => void)
+type Reply = string | Buffer | ((socket: Socket, asked: string) => void)
 
 const COMMAND = /\r\n(AUTH|SELECT|PING|TYPE|XREAD|XREVRANGE|EVAL)\r\n/i
-const HONEST: Readonly<Record<string, Reply>> = {
+/** The command of the script that appends, by which it differs from the one that reads the position. */
+const APPENDS = "'XADD'"
+const bulk = (text: string): string => `$${Buffer.byteLength(text)}\r\n${text}\r\n`
+/** What the script that appends answers (`shared/connectors/redis/positions.ts`): the next offset and the progress that it was given. */
+function appended(socket: Socket, asked: string): void {
+  const parameters = asked.split('\r\n').filter((_, line) => line > 0 && line % 2 === 0)
+  const [nextOffset, progress] = parameters.slice(APPENDED_FROM)
+  socket.write(bulk(`appended ${nextOffset} ${progress}`))
+}
+/** EVAL, the script, the number of its keys, two keys, and four other parameters come before. */
+const APPENDED_FROM = 9
+
+const REPLIES: Readonly<Record<string, Reply>> = {
   AUTH: '+OK\r\n',
   SELECT: '+OK\r\n',
   PING: '+PONG\r\n',
@@ -13,16 +25,18 @@ const HONEST: Readonly<Record<string, Reply>> = {
   XREAD: (socket) => void setTimeout(() => socket.writable && socket.write('*-1\r\n'), 500),
   XREVRANGE: '*0\r\n',
   EVAL: '$6\r\n0 1 - \r\n',
+  APPEND: appended,
 }
 
 /** Answers one command after another, honestly unless there is another reply to it. */
 const lying = (replies: Readonly<Record<string, Reply>>) => (socket: Socket) =>
   void socket.on('data', (asked: Buffer) => {
-    const reply = { ...HONEST, ...replies }[COMMAND.exec(asked.toString('latin1'))?.[1]?.toUpperCase() ?? '']
-    if (typeof reply === 'function') reply(socket)
+    const text = asked.toString('latin1')
+    const command = COMMAND.exec(text)?.[1]?.toUpperCase() ?? ''
+    const reply = { ...REPLIES, ...replies }[command === 'EVAL' && text.includes(APPENDS) ? 'APPEND' : command]
+    if (typeof reply === 'function') reply(socket, text)
     else if (reply !== undefined && socket.writable) socket.write(reply)
   })
-const bulk = (text: string): string => `$${Buffer.byteLength(text)}\r\n${text}\r\n`
 const listOf = (...items: string[]): string => `*${items.length}\r\n${items.join('')}`
 /** What XREAD answers: the stream's name and its entries. */
 const entries = (...items: string[]): string => listOf(listOf(bulk('s'), listOf(...items)))
@@ -38,7 +52,10 @@ const password = () => ({ password: { $secret: 'lie_password' } })
 
 const toPing = (name: string, why: string, reply: Reply): SocketLie => ({ name, why, way: 'check source', answer: lying({ PING: reply }) })
 const toType = (name: string, why: string, reply: Reply): SocketLie => ({ name, why, way: 'check sink', answer: lying({ TYPE: reply }) })
+const toAppend = (name: string, why: string, reply: Reply): SocketLie => ({ name, why, way: 'write', answer: lying({ APPEND: reply }) })
 const toRead = (name: string, why: string, reply: Reply): SocketLie => ({ name, why, way: 'read', answer: lying({ XREAD: reply }) })
+
+const NONSENSE = bulk(`${'9'.repeat(1e6)} ${'9'.repeat(1e6)} - `)
 
 const FRAMES: readonly SocketLie[] = [
   toPing('array-of-2147483647', 'an array of 2^31-1 items, which do not follow', '*2147483647\r\n'),
@@ -132,14 +149,21 @@ const ANSWERS: readonly SocketLie[] = [
     name: 'position-that-stays',
     way: 'write',
     why: 'the same position after each append: the sink tries again at once',
-    answer: lying({}),
+    answer: lying({ APPEND: REPLIES.EVAL! }),
   },
+  toAppend('append-of-ok', 'OK, which the script never answers', '+OK\r\n'),
+  toAppend('append-of-nothing', 'a text of no bytes: the position is gone', '$0\r\n\r\n'),
+  toAppend('append-of-an-empty-list', 'a list of nothing', '*0\r\n'),
+  toAppend('append-of-null', 'nothing, which no script of the sink answers', '$-1\r\n'),
+  toAppend('append-cut', 'half of a null, which the driver takes for a whole one', (socket) => void socket.end('$-')),
   {
     name: 'position-of-nonsense',
     way: 'write',
     why: 'a position of a million digits',
-    answer: lying({ EVAL: bulk(`${'9'.repeat(1e6)} ${'9'.repeat(1e6)} - `) }),
+    answer: lying({ EVAL: NONSENSE, APPEND: NONSENSE }),
   },
 ]
 
+/** Takes what is written. */
+export const HONEST: SocketLie = { name: 'honest', why: 'no lie', way: 'write', answer: lying({}) }
 export const LIES: readonly SocketLie[] = [...FRAMES, ...UNASKED, ...ANSWERS]

@@ -227,6 +227,22 @@ const WRITES: readonly WebLie[] = [
   onWrite('write-of-what-is-there', 'the object is there when it is written, and gone when it is looked for', (request, response) =>
     response.writeHead(request.method === 'HEAD' ? 404 : 412).end(),
   ),
+  onWrite('write-of-what-another-wrote', 'the object is there already, and not by this pipeline', (request, response) =>
+    response.writeHead(request.method === 'HEAD' ? 200 : 412, { etag: '"e"' }).end(),
+  ),
+  onWrite(
+    'write-answered-by-an-error',
+    '200 with an error in its body, as S3 answers where it fails late',
+    xml(() => '<?xml version="1.0"?><Error><Code>InternalError</Code></Error>'),
+  ),
+  onWrite('write-answered-by-a-page', '200 with the page of something that is no store', (_request, response) =>
+    response.writeHead(200, { 'content-type': 'text/html' }).end('<html>welcome</html>'),
+  ),
+  onWrite('write-answer-cut', 'a good answer to a write that ends before its body', ({ socket }) =>
+    socket.end('HTTP/1.1 200 OK\r\netag: "e"\r\ncontent-length: 99\r\n\r\n<'),
+  ),
 ]
 
+/** Takes what is written. */
+export const HONEST: WebLie = onWrite('honest', 'no lie', (_request, response) => response.writeHead(200, { etag: '"e"' }).end())
 export const LIES: readonly WebLie[] = [...LISTINGS, ...OBJECTS, ...WRITES]
