@@ -142,7 +142,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
         handle(own, { ...caller, audited, guarded, keyed, ...(records ? { records } : {}), ...textFor(ctx, contract) }, input as never)
       const work = (keyed?: KeyedWrite) =>
         isAudited(contract) ? audit.during(contract, caller, origin, resourceId, () => handled(keyed)) : handled(keyed)
-      const whole = (keyed?: KeyedWrite) => bodies.holding(ctx, caller.accountId, () => work(keyed))
+      const workWithBody = (keyed?: KeyedWrite) => bodies.holding(ctx, caller.accountId, () => work(keyed))
       const key = ctx.get('Idempotency-Key')
       const reply =
         contract.isIdempotent && key !== ''
@@ -156,9 +156,9 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
                 body: records ? records.bytes.toString('latin1') : input.body,
                 ...(contract.secretMembers ? { secretFor: caller.actorId } : {}),
               },
-              whole,
+              workWithBody,
             )
-          : await whole()
+          : await workWithBody()
       if (reply.events) return listeners.serve(ctx, caller, reply.events)
       // Of HEAD, nothing but the headers is sent.
       if (ctx.method === 'HEAD') return send(ctx, reply, prefix)
