@@ -12,7 +12,13 @@ import { compileCached } from '../../shared/smartmodule/compile-cache.ts'
 import { COUNTERS, COUNTER_COUNT } from '../../shared/model/counters.ts'
 import { callWatchOver } from '../../shared/smartmodule/host/call-watch.ts'
 import { openChain } from '../../shared/smartmodule/host/chain.ts'
-import { NO_TELEMETRY, type ChainOutput, type ReplayHints, type RecordFailure, type StepSpec } from '../../shared/smartmodule/host/spec.ts'
+import {
+  NO_TELEMETRY,
+  type ChainOutput,
+  type KnownFailures,
+  type RecordFailure,
+  type StepSpec,
+} from '../../shared/smartmodule/host/spec.ts'
 import { openKernel } from '../../shared/smartmodule/host/kernel.ts'
 import { kernelBinary } from '../../shared/smartmodule/host/kernel-binary.ts'
 import type { SendRequest } from '../../shared/model/plug-in-requests.ts'
@@ -48,7 +54,7 @@ export type ChainResult = {
 export type TestChain = {
   run(
     values: (string | Buffer | null)[],
-    hints?: ReplayHints,
+    hints?: KnownFailures,
     keyAt?: (index: number) => Buffer | null,
     headerAt?: (index: number) => Buffer,
   ): Promise<ChainResult>
@@ -118,7 +124,7 @@ export async function openTestChain(
     }),
   )
   const chain = await openChain({ steps: specs, ...(send ? { send } : {}) }, kernel, callWatchOver(), NO_TELEMETRY)
-  const runSection = (section: Buffer, recordCount: number, seal: () => void, output: ChainOutput, hints?: ReplayHints) =>
+  const runSection = (section: Buffer, recordCount: number, seal: () => void, output: ChainOutput, hints?: KnownFailures) =>
     chain.run(
       {
         section,

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import kafkajs from 'kafkajs'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { cacheFolder } from '../../deploy/local/cache.ts'
-import { createReplayBook } from '../../services/processor/lane/replay-book.ts'
+import { createFailureBook } from '../../services/processor/lane/failure-book.ts'
 import { createAccounting } from '../../services/processor/task/accounting.ts'
 import { createFailureThreshold } from '../../services/processor/task/failure-threshold.ts'
 import { parseCommitMetadata } from '../../shared/model/commit-metadata.ts'
@@ -98,7 +98,7 @@ describe('the search for a record that hangs', () => {
   it('finds that record after at most seven hung calls, whatever the length of the call', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 200_000 }), fc.nat(), (length, seed) => {
-        const book = createReplayBook()
+        const book = createFailureBook()
         const bad = BigInt(seed % length)
         let [first, last] = [0n, BigInt(length - 1)]
         let kills = 0

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { interruptionOf } from '../../services/processor/interruption.ts'
 import { createAccounting } from '../../services/processor/task/accounting.ts'
 import { loadPositions } from '../../services/processor/task/positions.ts'
-import { createReplayBook } from '../../services/processor/lane/replay-book.ts'
+import { createFailureBook } from '../../services/processor/lane/failure-book.ts'
 import { openRevisions, type RevisionsOptions } from '../../services/processor/task/revisions.ts'
 import { BARE_CHAIN } from '../harness/chains.ts'
 import { commitRound } from '../../services/processor/transaction/commit.ts'
@@ -56,7 +56,7 @@ describe('a position', () => {
 
 describe('what a chain remembers of records', () => {
   it('ends with their topic, and with it the share of failed records', async () => {
-    const book = createReplayBook()
+    const book = createFailureBook()
     const lanes = { open: async () => ({ ...book, forget: book.clear }) }
     const phases = { createAccounting }
     const definition = definitionOf('pl_a')

@@ -1,7 +1,7 @@
 /** What the main thread knows about a lane, the chains that run in it, and their rounds. */
 import type { Worker } from 'node:worker_threads'
 import type { CallWatch } from '../../../shared/smartmodule/host/call-watch.ts'
-import type { ReplayBook } from './replay-book.ts'
+import type { FailureBook } from './failure-book.ts'
 import type { LaneChain, PartitionOutcome, RoundPartition } from './messages.ts'
 
 /** The outcomes of a round, and what is left of it to run later. */
@@ -25,7 +25,7 @@ export type QueuedRound = {
 export type Registered = {
   id: number
   spec: LaneChain
-  replayBook: ReplayBook
+  failureBook: FailureBook
   opening: PromiseWithResolvers<void>
   failure?: Error
   isSlow: boolean

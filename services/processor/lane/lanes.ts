@@ -15,7 +15,7 @@ import type { LaneLine } from './lane-telemetry.ts'
 import { post, startLaneThreads, type LaneThreads } from './lane-threads.ts'
 import type { FromLane, LaneChain, PartitionOutcome, RoundPartition } from './messages.ts'
 import { createQuarantine } from './quarantine.ts'
-import { createReplayBook } from './replay-book.ts'
+import { createFailureBook } from './failure-book.ts'
 import { createTurns, type Turns } from './turns.ts'
 import { leastLoaded, startWatchdog } from './watchdog.ts'
 
@@ -153,7 +153,7 @@ export function openLanes(options: LanesOptions): Lanes {
 
   async function register(spec: LaneChain, signal: AbortSignal): Promise<Registered> {
     const opening = Promise.withResolvers<void>()
-    const chain: Registered = { id: nextChain++, spec, replayBook: createReplayBook(), opening, isSlow: false, calm: 0, crashes: 0 }
+    const chain: Registered = { id: nextChain++, spec, failureBook: createFailureBook(), opening, isSlow: false, calm: 0, crashes: 0 }
     // The first chain does not share the processors with lanes that only start; the second one has a lane of its own.
     if (threads.all().some(({ chains }) => chains.size > 0)) threads.fill()
     const lane = leastLoaded(threads.all())
@@ -218,15 +218,15 @@ function handleOf(chain: Registered, { threads, turns, roundId, close }: Around)
     },
     recycle(outcomes) {
       // Committed: what was known about these records is no longer needed.
-      chain.replayBook.settle(outcomes)
+      chain.failureBook.settle(outcomes)
       const buffers = outcomes.flatMap(({ sink }) => sink.map(({ bytes }) => bytes)).filter(({ byteLength }) => byteLength > 0)
       const at = threads.laneOf(chain)
       if (at && buffers.length > 0) post(at, { type: 'recycle', buffers }, buffers)
     },
-    refuse: (partition, records) => chain.replayBook.refuse(partition, records),
-    addDeadLettered: (partition, offsets) => chain.replayBook.addDeadLettered(partition, offsets),
-    failedIn: (partition, from, to) => chain.replayBook.failedIn(partition, from, to),
-    forget: () => chain.replayBook.clear(),
+    refuse: (partition, records) => chain.failureBook.refuse(partition, records),
+    addDeadLettered: (partition, offsets) => chain.failureBook.addDeadLettered(partition, offsets),
+    failedIn: (partition, from, to) => chain.failureBook.failedIn(partition, from, to),
+    forget: () => chain.failureBook.clear(),
     close: () => close(chain),
   }
 }

@@ -6,7 +6,7 @@ import type { Compression, JobInput, OnError, SourceCodec, TopicSink } from '../
 import type { RowFormat } from '../../../shared/connectors/row-format.ts'
 import type { Rows } from '../../../shared/connectors/sink.ts'
 import type { Measure } from '../../../shared/model/telemetry.ts'
-import type { CanarySpec, ReplayHints } from '../../../shared/smartmodule/host/spec.ts'
+import type { CanarySpec, KnownFailures } from '../../../shared/smartmodule/host/spec.ts'
 import type { PlugInAnswer, PlugInRequest } from '../../../shared/model/plug-in-requests.ts'
 import type { LaneLine } from './lane-telemetry.ts'
 
@@ -79,7 +79,7 @@ export type RoundPartition = {
   aborted: AbortedTransaction[]
   /** About so many records are run at once, and the rest is left to another run: a job keeps to its rate. */
   recordsMax?: number
-  hints?: ReplayHints
+  hints?: KnownFailures
 }
 
 /** The first `length` bytes of `bytes` are the batch; it goes to `partition` of its topic. */

@@ -29,7 +29,7 @@ export function createTurns({ threads, inputs, quarantine, onMeasured, now }: Tu
     if (!round) return
     const { chain, roundId } = round
     const partitions = lane.rounds.length === 0 ? round.waiting.splice(0) : round.waiting.splice(0, 1)
-    for (const each of partitions) each.hints = chain.replayBook.of(each.partition)
+    for (const each of partitions) each.hints = chain.failureBook.of(each.partition)
     lane.running = round
     lane.turnTicks = 0
     const lostMax = chain.spec.steps.map(({ sha256 }) => quarantine.left(sha256) - 1)
@@ -80,7 +80,7 @@ export function createTurns({ threads, inputs, quarantine, onMeasured, now }: Tu
       case 'retry':
         inputs.give(message.inputs)
         addLosses(chain, message.lost)
-        chain.replayBook.addAttempts(message.retries)
+        chain.failureBook.addAttempts(message.retries)
         return settled.reject(new Interrupted({ kind: 'retry_later', afterMs: message.backoffMs }, 'records failed and are to be retried'))
       case 'waiting':
         // The other parts are looked at first, so that what they need is waited for at the same time.

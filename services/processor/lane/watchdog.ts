@@ -71,7 +71,7 @@ export function startWatchdog({ threads, turns, quarantine, count, callTimeoutMs
     const whole = chain?.spec.steps[call.step]?.timeoutMs ?? callTimeoutMs
     // A step's limit is for its calls; a start on a busy machine may take more than a short one.
     if (call.partition < 0) return Math.max(whole, callTimeoutMs)
-    if (!chain?.replayBook.isSearching(call.partition)) return whole
+    if (!chain?.failureBook.isSearching(call.partition)) return whole
     return Math.min(whole, call.first === call.last ? SEARCH_LAST_DEADLINE_MS : SEARCH_DEADLINE_MS)
   }
 
@@ -101,7 +101,7 @@ export function startWatchdog({ threads, turns, quarantine, count, callTimeoutMs
       if (call.partition < 0) chain.failure = new Interrupted('failed', message)
       // Of two versions it is not known which one hangs: the new one is blamed.
       else if (quarantine.add((step.canary ?? step).sha256, 1)) chain.failure = quarantinedBy(chain.spec, call.step, message, true)
-      else chain.replayBook.addHang(call.partition, call.first, call.last, call.step, message)
+      else chain.failureBook.addHang(call.partition, call.first, call.last, call.step, message)
     }
     lose(lane, message)
   }

@@ -117,7 +117,7 @@ export async function runAssignments(
           interruption satisfies never
       }
       member.become('running', `retrying: ${reason}`)
-      log('warn', `round dropped, replaying from the committed offsets: ${reason}`)
+      log('warn', `round dropped, reading again from the committed offsets: ${reason}`)
       // At once, so that a transaction that was left open ends; where it fails, it is tried again after the backoff.
       isBroken = await work.startOver().then(
         () => false,

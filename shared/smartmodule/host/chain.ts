@@ -14,7 +14,7 @@ import {
   type BatchSink,
   type ChainOutput,
   type ChainSpec,
-  type ReplayHints,
+  type KnownFailures,
   type SourceBatch,
   type StepSpec,
   type StepTelemetry,
@@ -37,7 +37,7 @@ export type Chain = {
    * Runs the batch through every step and appends the result to the kernel's output batches, or to the rows. Throws CorruptBatch for
    * malformed records, RecordRefused under the policy `fail`, TooManyTraps past `lostMax`.
    */
-  run(batch: SourceBatch, sink: BatchSink, output: ChainOutput, hints?: ReplayHints): Promise<void>
+  run(batch: SourceBatch, sink: BatchSink, output: ChainOutput, hints?: KnownFailures): Promise<void>
 }
 
 type Version = Pick<StepSpec, 'module' | 'kind' | 'extismFunction' | 'document'>
@@ -162,7 +162,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
   const failures = createFailures(kernel, policies, canaries)
   const { finish, append } = createFinisher(spec, kernel, failures, local)
   let currentStep = 0
-  let known: ReplayHints | undefined
+  let known: KnownFailures | undefined
 
   const context = createContext(watch, (delta, code, message) => failures.add(delta, currentStep, recordErrorName(code), message))
 

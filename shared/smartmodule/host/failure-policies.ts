@@ -4,7 +4,7 @@
  */
 import { cutText, FAILURE_CHARACTERS_MAX } from '../../model/text.ts'
 import { ON_ERROR_DEFAULT, type OnError } from '../../model/policies.ts'
-import type { ChainOutput, ChainSpec, ReplayHints, RecordFailure } from './spec.ts'
+import type { ChainOutput, ChainSpec, KnownFailures, RecordFailure } from './spec.ts'
 
 /** Thrown for a failed record under the policy `fail`: it ends the pipeline. */
 export class RecordRefused extends Error {}
@@ -19,13 +19,13 @@ const RETRIES_PENDING_MAX = 10_000
 export function createFailurePolicies(spec: ChainSpec) {
   let partition = 0
   let baseOffset = 0n
-  let hints: ReplayHints | undefined
+  let hints: KnownFailures | undefined
   let pending: RecordFailure[] = []
   let retries: bigint[] = []
   const policyOf = (step: number): OnError => spec.steps[step]?.onError ?? spec.on_error ?? ON_ERROR_DEFAULT
 
   return {
-    open(ofPartition: number, offset: bigint, known: ReplayHints | undefined): void {
+    open(ofPartition: number, offset: bigint, known: KnownFailures | undefined): void {
       partition = ofPartition
       baseOffset = offset
       hints = known

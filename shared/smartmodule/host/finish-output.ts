@@ -8,7 +8,7 @@ import { failKeyless, failUnframed, failUntimely } from './check-output.ts'
 import type { CanaryRecord } from './canary-step.ts'
 import type { Kernel } from './kernel.ts'
 import { addRows, type RowTarget } from './rows.ts'
-import type { BatchSink, ChainSpec, SourceBatch, ReplayHints } from './spec.ts'
+import type { BatchSink, ChainSpec, SourceBatch, KnownFailures } from './spec.ts'
 import type { FailurePolicies } from './failure-policies.ts'
 
 /** Records that have failed since `begin`, by what became of them. */
@@ -45,7 +45,7 @@ export function createFinisher(spec: ChainSpec, kernel: Kernel, failures: Failur
   /**
    * Gives values the sink's frame if no step did, fails the records that the sink can't take, and turns the others into the sink's rows.
    */
-  function finish(recordBytesMax: number, batch: SourceBatch, hints: ReplayHints | undefined): void {
+  function finish(recordBytesMax: number, batch: SourceBatch, hints: KnownFailures | undefined): void {
     failures.begin()
     const last = Math.max(0, stepCount - 1)
     const failAt = (ordinal: number, code: string, message: string) => failures.add(kernel.deltaOf(ordinal), last, code, message)
@@ -75,7 +75,7 @@ export function createFinisher(spec: ChainSpec, kernel: Kernel, failures: Failur
   }
 
   /** A failure at the sink belongs to no step: it is counted at the last one, and its dead letter names no SmartModule. */
-  function encodeRows(rows: RowTarget, batch: SourceBatch, hints: ReplayHints | undefined): void {
+  function encodeRows(rows: RowTarget, batch: SourceBatch, hints: KnownFailures | undefined): void {
     const { baseOffset } = batch
     if (hints && hints.refused.size + hints.deadLettered.size > 0) {
       for (let ordinal = kernel.currentCount() - 1; ordinal >= 0; ordinal--) {

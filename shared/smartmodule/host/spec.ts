@@ -55,7 +55,7 @@ export type SourceBatch = {
 }
 
 /** What earlier runs over a partition found: offsets at which to cut calls, records known to be at fault, failed attempts by offset. */
-export type ReplayHints = {
+export type KnownFailures = {
   cuts: readonly bigint[]
   poison: readonly { offset: bigint; step: number; message: string }[]
   attempts: ReadonlyMap<bigint, number>

@@ -2,8 +2,8 @@
  * Writes outcomes to an external system. Rows gather up to the sink's boundaries. Then the dead letters are written and acknowledged, the
  * sink writes the range, and the consumed offsets are committed. One transaction can't span two systems, so the sink makes it exact in one
  * of two ways. It keeps its own position; or the range is planned before any of it is written (committed as metadata, the offset still at
- * its start), and a replay writes the same range under the same name. A sink that keeps its position may take a planned range in parts: the
- * plan goes on in the note of each but the last.
+ * its start), and another try writes the same range under the same name. A sink that keeps its position may take a planned range in parts:
+ * the plan goes on in the note of each but the last.
  */
 import type { Delivery, OpenSink, Written } from '../../../../shared/connectors/sink.ts'
 import type { Cluster } from '../../../../shared/kafka/cluster.ts'

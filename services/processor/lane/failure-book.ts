@@ -1,15 +1,15 @@
 /**
- * What the main thread remembers about a chain's failing records, for the replay of a round: where a call did not return (it is cut into
+ * What the main thread remembers about a chain's failing records, for the next run of a round: where a call did not return (it is cut into
  * parts until the record is found), records that wait for another attempt, and records that a sink refused or that have dead letters.
  * Belongs to one chain; an entry is forgotten once a round past it is committed.
  */
-import type { ReplayHints } from '../../../shared/smartmodule/host/spec.ts'
+import type { KnownFailures } from '../../../shared/smartmodule/host/spec.ts'
 import type { RefusedRecord } from '../../../shared/connectors/sink.ts'
 import type { PartitionOutcome, Retries } from './messages.ts'
 
-export type ReplayBook = {
+export type FailureBook = {
   /** What is known for the next run over the partition; undefined when nothing is. */
-  of(partition: number): ReplayHints | undefined
+  of(partition: number): KnownFailures | undefined
   /** A call over these offsets (both included) did not return. */
   addHang(partition: number, first: bigint, last: bigint, step: number, message: string): void
   /** Calls over the partition are being cut to find the record at fault. */
@@ -38,7 +38,7 @@ type Page = {
   deadLettered: Set<bigint>
 }
 
-export function createReplayBook(): ReplayBook {
+export function createFailureBook(): FailureBook {
   const pages = new Map<number, Page>()
   const pageOf = (partition: number): Page => {
     let page = pages.get(partition)
