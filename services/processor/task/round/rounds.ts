@@ -21,8 +21,8 @@ import type { Targets } from '../targets.ts'
 import { openFetcher, type FetchedRound } from './fetch.ts'
 import type { Skipping } from './fetch-progress.ts'
 import { createJobRate } from './job-rate.ts'
-import { createOpenRounds } from './open-rounds.ts'
 import type { RoundSize } from './round-size.ts'
+import { createRoundsUnderWay } from './rounds-under-way.ts'
 import { openRowWriter } from './row-writer.ts'
 import { createTopicWriter } from './topic-writer.ts'
 
@@ -112,7 +112,7 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
   const writer = rows ? openRowWriter({ ...around, ...rows, topicId: layout.topicId }) : createTopicWriter(around)
   /** A time boundary can be reached without a new record. */
   const timer = isRecovery ? undefined : setInterval(() => writer.isDue() && fetcher.interrupt(), rows ? BOUNDARY_LOOK_MS : QUIET_LOOK_MS)
-  const open = createOpenRounds(progress.onInFlight)
+  const underWay = createRoundsUnderWay(progress.onInFlight)
   let writing: Promise<void> = Promise.resolve()
   let inputBytes = 0
   let cut: Cut | undefined
@@ -122,7 +122,7 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
       const waitMs = cut ? 0 : writer.waitMs(inputBytes)
       if (waitMs > 0) await sleep(waitMs)
       const round = cut?.round ?? (await fetcher.take())
-      if (round) open.add(round)
+      if (round) underWay.add(round)
       if (hasNext()) {
         // Between two rounds: nothing is under way, and what was fetched goes through the next revision.
         await writing
@@ -148,14 +148,14 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
       const { outcomes, rest } = await current.chain.run(cut?.rest ?? lanePartsOf(round), options.size.bytesMax())
       const records = recordsOf(outcomes)
       cut = rest.length > 0 ? { round, rest, done: (cut?.done ?? 0) + records } : undefined
-      open.setDone(cut?.done ?? 0)
+      underWay.setDone(cut?.done ?? 0)
       const isWhole = cut === undefined
       await writing
       if (!isMine()) break
       if (!job) revisions.threshold().check(outcomes.map((each) => [each.partition, each.nextOffset, each.records, failedOf(each)]))
       await rate.wait(records, startedAt)
       if (!isMine()) break
-      writing = writer.take(current, outcomes, inputBytes, () => isWhole && open.close(round))
+      writing = writer.take(current, outcomes, inputBytes, () => isWhole && underWay.close(round))
       writing.catch(() => fetcher.close())
     }
     // A pause or a stop flushes what is held, but must not cut an earlier planned range short.
@@ -177,7 +177,7 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
     await writing.catch(() => {})
     stopped.abort()
     writer.drop()
-    open.closeAll()
+    underWay.closeAll()
   }
   await writing
   return false
