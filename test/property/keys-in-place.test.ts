@@ -151,4 +151,23 @@ describe('the members of a document', () => {
       { numRuns: 400 },
     )
   })
+
+  it('are those that an expression asks for', async () => {
+    const asked = '[has(value.a), value.?ab.orValue(1), value[?"é"].orValue(2), has(value.twelve_bytes) ? value["twelve_bytes"] : 3]'
+    const cel = await openTestChain([{ name: 'dps/cel', config: { emit: [asked] } }])
+    const of = (text: string) => {
+      const own = new Map(Object.entries(JSON.parse(text) as Record<string, unknown>))
+      const valueOf = (name: string, none: number) => (own.has(name) ? own.get(name) : none)
+      return [own.has('a'), valueOf('ab', 1), valueOf('é', 2), valueOf('twelve_bytes', 3)]
+    }
+    await fc.assert(
+      fc.asyncProperty(fc.array(document, { minLength: 30, maxLength: 120 }), async (documents) => {
+        const texts = documents.map(({ text }) => text).filter(isJson)
+        const { values, failures } = await cel.run(texts)
+        expect(failures).toEqual([])
+        expect(values.map((value) => JSON.parse(value!) as unknown)).toEqual(texts.map(of))
+      }),
+      { numRuns: 150 },
+    )
+  })
 })

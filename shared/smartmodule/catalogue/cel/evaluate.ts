@@ -1,5 +1,5 @@
 /** Evaluates a compiled expression over the current record. Errors are values: `&&`, `||`, `all` and `exists` may not need them. */
-import { Kind, Record, skipChecked, skipSpace } from 'dps'
+import { Kind, Record, findMember, memberCount, skipChecked, skipSpace, valueEnd, valueStart } from 'dps'
 import { arithmetic, minus } from './arithmetic'
 import { NO_ORDER, UNORDERED, compare, isSame } from './compare'
 import { comprehension } from './comprehension'
@@ -63,15 +63,16 @@ export function evaluate(node: Node): Value {
     case Op.Variable:
       return variable(node.id)
     case Op.Field: {
+      if (isLongSearch()) return tooMuch()
       const slice = record!.find(node.path!)
       return slice.kind == Kind.Missing ? noSuchKey(node.name) : fromJsonOf(slice.kind, slice.start, slice.end)
     }
     case Op.Select:
-      return select(evaluate(node.args[0]), node)
+      return isDocument(node) && node.flag ? member(node) : select(evaluate(node.args[0]), node)
     case Op.Has:
-      return has(node)
+      return isDocument(node) ? hasMember(node) : has(node)
     case Op.Index:
-      return index(evaluate(node.args[0]), evaluate(node.args[1]), node.flag)
+      return isDocument(node) && node.segment !== null ? member(node) : index(evaluate(node.args[0]), evaluate(node.args[1]), node.flag)
     case Op.List:
       return listOf(node)
     case Op.Map:
@@ -103,6 +104,30 @@ export function evaluate(node: Node): Value {
 
 function noSuchKey(name: string): Value {
   return fail('no such key: ' + name)
+}
+
+/** Whether the node asks something of the record's value, which is an object: its members are known, and the value need not be made. */
+function isDocument(node: Node): bool {
+  const target = unchecked(node.args[0])
+  return target.op == Op.Variable && target.id == Root.Value && record!.kind == Kind.Object
+}
+
+/** Members of a small object, or of one with the keys of the record before, are found at once. Whether the record had its share. */
+// @ts-ignore: decorator
+@inline
+function isLongSearch(): bool { return memberCount > 64 && isTooMuch(memberCount >> 4) }
+
+function hasMember(node: Node): Value {
+  return isLongSearch() ? tooMuch() : ofBool(findMember(node.segment!) >= 0)
+}
+
+/** The member of the record's value that the node names; an optional one with a flag. */
+function member(node: Node): Value {
+  if (isLongSearch()) return tooMuch()
+  const at = findMember(node.segment!)
+  if (at < 0) return node.flag ? NONE : noSuchKey(node.name)
+  const value = fromJson(valueStart(at), valueEnd(at))
+  return node.flag ? ofOptional(value) : value
 }
 
 function variable(id: i32): Value {

@@ -3,7 +3,7 @@ import { Path, Segment } from 'dps'
 import { globalCall, memberCall } from './calls'
 import { T, isWhole, literal, next, open, token, tokenAt, word, wrong } from './lexer'
 import { Node, Op, Root } from './node'
-import { FALSE, NULL, TRUE, Value, fail, makeConstants, ofInt, ofType } from './value'
+import { FALSE, K, NULL, TRUE, Value, fail, makeConstants, ofInt, ofType, stringOf } from './value'
 
 const DEPTH_MAX: i32 = 250
 const PATH_MAX: i32 = 128
@@ -221,7 +221,13 @@ function members(node: Node): Node {
       const index = new Node(Op.Index, at)
       index.flag = accept('?')
       index.args.push(node)
-      index.args.push(expression())
+      const key = expression()
+      index.args.push(key)
+      const name = key.op == Op.Const ? key.value : null
+      if (name !== null && name.kind == K.String) {
+        index.name = stringOf(name)
+        index.segment = new Segment(index.name)
+      }
       expect(']')
       node = index
     } else if (isSign('{')) return refuse('messages can’t be made: use a map, {"name": value}')

@@ -151,13 +151,16 @@ function scanNumber(p: usize, end: usize): usize {
 // @ts-ignore: decorator
 @inline
 function numberEnd(p: usize, end: usize): usize {
-  const others = ~i8x16.bitmask(i8x16.lt_u(i8x16.sub(v128.load(p), i8x16.splat(48)), i8x16.splat(10)))
-  const whole = ctz(others)
-  let length = whole
-  if (load<u8>(p + whole) == 46) length = ctz(others & (others - 1))
-  const after = p + length
-  if (length < 16 && length != whole + 1 && whole > 0 && after < end && (load<u8>(after) | 32) != 101 && (load<u8>(p) != 48 || whole == 1)) return after
-  return scanNumber(p, end)
+  const digits = i8x16.bitmask(i8x16.lt_u(i8x16.sub(v128.load(p), i8x16.splat(48)), i8x16.splat(10)))
+  const whole = ctz(~digits)
+  let after = p + whole
+  if (whole == 0 || (load<u8>(p) == 48 && whole > 1)) return scanNumber(p, end)
+  if (load<u8>(after) == 46) {
+    const fraction = ctz(~(digits >> (whole + 1)))
+    if (fraction == 0) return scanNumber(p, end)
+    after += fraction + 1
+  }
+  return after < p + 16 && after < end && (load<u8>(after) | 32) != 101 ? after : scanNumber(p, end)
 }
 
 /** Checks a string, or a number, without a call where it is short and plain; anything else by `scanOther`. */
