@@ -3,7 +3,13 @@ import { ERROR_CODES, type ErrorCode } from '../../shared/errors/codes.ts'
 import { cutText, REASON_CHARACTERS_MAX } from '../../shared/model/text.ts'
 
 /** One fault of a request; `path` is a JSON pointer (RFC 6901) into the body, or /query/<name>, /path/<name>, /header/<name>. */
-export type Detail = { path: string; message: string; /** In a source, from 1. */ line?: number; column?: number }
+export type Detail = {
+  path: string
+  message: string
+  /** In a source, from 1. */ line?: number
+  column?: number
+  text?: string | undefined
+}
 
 /** Optional parts of a ServiceError; `status` replaces the status of the code. */
 export type ServiceErrorOptions = {

@@ -255,6 +255,7 @@ const ERROR: Json = {
               message: { type: 'string' },
               line: { type: 'integer', description: 'In a source, from 1' },
               column: { type: 'integer', description: 'In a source, from 1' },
+              text: { type: 'string', description: 'That line of the source' },
             },
           },
         },

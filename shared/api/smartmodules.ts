@@ -81,6 +81,7 @@ export const compileSmartModuleContract = contract({
           message: z.string(),
           line: z.number().int().optional().describe('From 1; missing where it is not at one place'),
           column: z.number().int().optional().describe('From 1'),
+          text: z.string().optional().describe('The line, its first 200 characters'),
         }),
       ),
       bytes: z.number().int().optional(),

@@ -20,7 +20,7 @@ export function filter(record: Record): bool {
 `
 const RIGHT = WRONG.replace('fnd', 'find')
 const source = (code: string) => ({ language: 'typescript', code })
-type Fault = { path: string; message: string; line?: number; column?: number }
+type Fault = { path: string; message: string; line?: number; column?: number; text?: string }
 type Compiled = { ok: boolean; details: Fault[]; bytes?: number; sha256?: string }
 const compile = async (code: string) =>
   (await patiently(() => client.call<Compiled>('POST', '/v1/smartmodules/compile', { source: source(code) }))).body
@@ -53,7 +53,7 @@ describe('the versions of a SmartModule', () => {
 describe('a source', () => {
   it('is compiled with line and column of what is wrong, then deployed, shown, and run', async () => {
     const wrong = await compile(WRONG)
-    expect(wrong).toMatchObject({ ok: false, details: [{ path: '/source/code', line: 6, column: 24 }] })
+    expect(wrong).toMatchObject({ ok: false, details: [{ path: '/source/code', line: 6, column: 24, text: WRONG.split('\n')[5] }] })
     expect(wrong.details.map(({ message }) => message)).toEqual(["Property 'fnd' does not exist on type 'Record'."])
     const refused = await client.call<{ error: { details: Fault[] } }>('POST', '/v1/smartmodules', {
       name: unique('m'),

@@ -113,7 +113,9 @@ describe('texts and names', () => {
     expect(records.map(({ timestampDelta }) => 1000n + timestampDelta)).toEqual([BigInt(Date.parse('2026-11-22T00:00:00Z'))])
     expect(await made('flatten', {}, '{"a.b":1,"a":{"b":2}}')).toBe('two members have the same name')
     expect(await made('flatten', {}, '{"a.b":1,"\\u0061":{"b":2}}')).toBe('two members have the same name')
-    expect(await made('parse', { field: 't', format: 'key_value' }, '{"t":"a=1 a=2"}')).toBe('the field t is not a list of pairs: a=1 a=2')
+    expect(await made('parse', { field: 't', format: 'key_value' }, '{"t":"a=1 a=2"}')).toBe(
+      'the field t is not a list of pairs: "a=1 a=2"',
+    )
     expect(await made('parse', { field: 't', format: 'key_value' }, '{"t":"a=b\\u0000c=d"}')).toBe('{"t":{"a":"b\\u0000c=d"}}')
     // Beyond a few members by a table of their names.
     const many = (last: string) => `{${Array.from({ length: 40 }, (_, n) => `"é${n}":0,`).join('')}${last}}`
@@ -153,7 +155,8 @@ describe('dps/parse', () => {
     expect(await pairs(String.raw`a="x\ty\rz" b="\"\\" c="\é\0\\n" d=\n`)).toEqual({
       t: { a: 'x\ty\rz', b: '"\\', c: String.raw`\é\0\n`, d: String.raw`\n` },
     })
-    expect(await pairs(String.raw`a="x\"`)).toBe(String.raw`the field t is not a list of pairs: a="x\"`)
+    const open = String.raw`a="x\"`
+    expect(await pairs(open)).toBe(`the field t is not a list of pairs: ${JSON.stringify(open)}`)
     expect(await made({ format: 'csv', columns: ['a'] }, String.raw`"x\n"`)).toEqual({ t: { a: String.raw`x\n` } })
   })
 
@@ -161,7 +164,8 @@ describe('dps/parse', () => {
     const csv = (t: string) => made({ format: 'csv', columns: ['a', 'b'] }, t)
     expect(await csv('1,2\r\n')).toEqual({ t: { a: '1', b: '2' } })
     expect(await csv('"1\n2",3')).toEqual({ t: { a: '1\n2', b: '3' } })
-    for (const t of ['1,2\n\n', '1,2\n3', '1\n2,3', '1,2\r3']) expect(await csv(t)).toBe(`the field t is not a line of 2 values: ${t}`)
+    for (const t of ['1,2\n\n', '1,2\n3', '1\n2,3', '1,2\r3'])
+      expect(await csv(t)).toBe(`the field t is not a line of 2 values: ${JSON.stringify(t)}`)
     expect(await made({ format: 'key_value' }, 'a=1\n2 b=3')).toEqual({ t: { a: '1\n2', b: '3' } })
   })
 
@@ -170,7 +174,7 @@ describe('dps/parse', () => {
     const keep = { format: 'json', on_failure: 'keep' }
     expect(JSON.stringify(await made({ format: 'json' }, nested(127)))).toBe(`{"t":${nested(127)}}`)
     for (const depth of [128, 129]) {
-      expect(await made({ format: 'json' }, nested(depth))).toBe(`the field t is not JSON: ${'['.repeat(60)}`)
+      expect(await made({ format: 'json' }, nested(depth))).toBe(`the field t is not JSON: "${'['.repeat(59)}…`)
       expect(await made(keep, nested(depth))).toEqual({ t: nested(depth) })
       expect(await made({ ...keep, into: 'u' }, nested(depth))).toEqual({ t: nested(depth) })
     }

@@ -184,6 +184,12 @@ describe('emit', () => {
     const each = await open({ filter: 'value.n > 0', set: { n: 'value.n * 2' }, emit: ['value', 'value.n > 4 ? {"big": value.n} : null'] })
     expect((await each.run(['{"n":0}', '{"n":1}', '{"n":3}'])).values).toEqual(['{"n":2}', '{"n":6}', '{"big":6}'])
   })
+
+  it('makes none of a null, also where it is in an optional', async () => {
+    const texts = ['{"a":null}', '{}', '{"a":1}']
+    for (const emit of [['value.?a'], '[value.?a, optional.of(null)]', ['value.?a', 'optional.none()', 'null']])
+      expect((await (await open({ emit })).run(texts)).values).toEqual(['1'])
+  })
 })
 
 describe('a config', () => {

@@ -1,7 +1,7 @@
 /** What can go wrong: an answer of the service, or none at all. */
 
 /** One fault of a request: a JSON pointer into it, and what is wrong there; line and column in a source. */
-export type Detail = { path: string; message: string; line?: number; column?: number }
+export type Detail = { path: string; message: string; line?: number; column?: number; text?: string }
 
 /** Longer waits are not worth a program's time. */
 const WAIT_MAX_MS = 120_000

@@ -115,6 +115,7 @@ export type CompileSmartModuleResponse = {
     message: string
     /** From 1; missing where it is not at one place */ line?: number
     /** From 1 */ column?: number
+    /** The line, its first 200 characters */ text?: string
   }[]
   bytes?: number
   sha256?: string
@@ -282,6 +283,7 @@ export type ErrorReply = {
       message: string
       /** In a source, from 1 */ line?: number
       /** In a source, from 1 */ column?: number
+      /** That line of the source */ text?: string
     }[]
   }
 }

@@ -9,11 +9,13 @@ import { operation } from '../operation.ts'
 /** The compiler's limits. It takes a second or two for a module, and several times as long on a slow or busy machine. */
 const DEADLINES = { cpuMs: 16_000, wallMs: 45_000 }
 const PATH = '/source/code'
+/** Of the line that an answer shows. */
+const LINE_CHARACTERS_MAX = 200
 
 /** `parameters`: the JSON Schema that the source's class Settings stands for. */
 type Compiled =
   | { binary: Uint8Array; parameters?: Record<string, unknown> | undefined }
-  | { details: { path: typeof PATH; message: string; line?: number; column?: number }[] }
+  | { details: { path: typeof PATH; message: string; line?: number; column?: number; text?: string }[] }
 
 /** By the source's hash: a manifest's sources are compiled for its plan, and deployed after it. At most 16 MiB. */
 const kept = openKept<string, Extract<Compiled, { binary: Uint8Array }>>(64)
@@ -31,7 +33,12 @@ async function compile(workshop: Workshop, accountId: string, code: string): Pro
 async function compileAnew(workshop: Workshop, accountId: string, code: string): Promise<Compiled> {
   const answer = await workshop.run(accountId, { task: 'compile', code }, DEADLINES)
   if ('compiled' in answer) return { binary: answer.compiled, parameters: answer.parameters }
-  if ('uncompiled' in answer) return { details: answer.uncompiled.map((fault) => ({ path: PATH, ...fault })) }
+  if ('uncompiled' in answer) {
+    const lines = code.split(/\r?\n/)
+    // The last line of all may be the one behind the source's end.
+    const textOf = (line: number | undefined) => (line === undefined ? undefined : lines[line - 1]?.slice(0, LINE_CHARACTERS_MAX))
+    return { details: answer.uncompiled.map((fault) => ({ path: PATH, ...fault, text: textOf(fault.line) })) }
+  }
   // Most often it takes all memory or time for types that never end; the compiler has no place for that.
   const hint = 'does a generic class or function use itself with ever larger types?'
   return {

@@ -28,14 +28,3 @@ export function expectedBy(field: Field): string {
       return ''
   }
 }
-
-/** Bytes of a value that a message shows. */
-const EXCERPT: usize = 60
-
-/** The start of a value's JSON, with whole characters. */
-export function excerpt(start: usize, end: usize): string {
-  if (end - start <= EXCERPT) return String.UTF8.decodeUnsafe(start, end - start)
-  let cut = start + EXCERPT
-  while ((load<u8>(cut) & 0xc0) == 0x80) cut--
-  return String.UTF8.decodeUnsafe(start, cut - start) + '…'
-}

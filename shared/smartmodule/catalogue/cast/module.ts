@@ -1,9 +1,9 @@
 /** dps/cast: makes numbers, booleans, dates and times of texts, as files and forms have them, field by field. */
 import { Config, Items, Kind, Members, Record, Segment, Slice, Writer, hasBackslash, keyEnd, keyEscaped, keyStart, kindAt, memberCount, textOf, unescape, valueEnd, valueStart } from 'dps'
 import { NO_MEMBER, addEdit, clearEdits, roomForEdits, values, writeEdits } from 'dps/edits'
-import { afterBlanks, beforeBlanks } from 'dps/text'
+import { afterBlanks, beforeBlanks, excerpt } from 'dps/text'
 import { formatProblem, putDate, putTimestamp, readFormatted, readIso, tokensOf } from 'dps/time'
-import { excerpt, expectedBy } from './expected'
+import { expectedBy } from './expected'
 import { Field, OTHERWISE, Otherwise, TYPES, Type } from './field'
 
 let fields: Field[] = []

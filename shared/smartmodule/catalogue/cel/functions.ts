@@ -224,7 +224,7 @@ export function call(node: Node, count: i32, a: Value, b: Value, c: Value, d: Va
     const which = (fn - Fn.Math) as M
     return takesTwo(fn) ? bits(which, a, b) : math(which, a)
   }
-  if (fn >= Fn.Parts) return partOf((fn - Fn.Parts) as Part, a, count == 2 ? b : null)
+  if (fn >= Fn.Parts) return partOf((fn - Fn.Parts) as Part, node.name, a, count == 2 ? b : null)
   if (fn == Fn.None) return NONE
   if (count == 1) return callOne(fn, node, a)
   if (a.kind == K.Optional && count == 2) return ofTwoOptionals(fn, node, a, b)

@@ -122,7 +122,8 @@ const written = new Writer()
 
 /** Emits the value as a record; a null makes none. */
 function put(record: Record, by: Expression, value: Value): bool {
-  if (value.kind == K.Null || (value.kind == K.Optional && value.items === null)) return true
+  const given = value.kind == K.Optional && value.items !== null ? value.items![0] : value
+  if (given.kind == K.Null || given.kind == K.Optional) return true
   written.clear()
   if (!write(record, written, by, value)) return false
   emit(written.start, written.at)

@@ -74,7 +74,7 @@ export function timestampFrom(given: string): Value {
   const minute = digits(given, 2)
   const isSecond = sign(given, 58)
   const second = digits(given, 2)
-  const wrong = fail('not a timestamp as RFC 3339 has it: ' + given.substr(0, 100))
+  const wrong = fail('not a timestamp as RFC 3339 has it: "' + given.substr(0, 100) + '"')
   if (
     year < 0 ||
     !isDate ||
@@ -253,9 +253,9 @@ export const enum Part {
 }
 
 /** One part of a timestamp, in UTC or at an offset such as `+02:00`. */
-export function partOf(part: Part, value: Value, zone: Value | null): Value {
+export function partOf(part: Part, name: string, value: Value, zone: Value | null): Value {
   if (value.kind == K.Duration && zone === null) return partOfDuration(part, value.n)
-  if (value.kind != K.Timestamp || (zone !== null && zone.kind != K.String)) return noOverload('get', value, zone)
+  if (value.kind != K.Timestamp || (zone !== null && zone.kind != K.String)) return noOverload(name, value, zone)
   let offset = 0
   if (zone !== null) {
     const name = stringOf(zone)

@@ -1,5 +1,6 @@
 /** dps/parse: makes values of a text: JSON, a line of separated values, or pairs such as `level=warn user="Ada L."`. */
 import { Config, Items, Kind, Path, Record, Segment, Writer, hasTwins, kindAt, parseJson, skipSpace, textOf, unescape } from 'dps'
+import { excerpt } from 'dps/text'
 
 let field: string = ''
 let path: Path = new Path('')
@@ -144,8 +145,10 @@ export function map(record: Record): void {
     return
   }
   text.clear()
-  text.room(slice.end - slice.start + 32)
-  text.at = unescape(slice.start + 1, slice.end - 1, text.start)
+  const start = slice.start
+  const end = slice.end
+  text.room(end - start + 32)
+  text.at = unescape(start + 1, end - 1, text.start)
   out.clear()
   out.room(64)
   let isRead = false
@@ -165,6 +168,6 @@ export function map(record: Record): void {
   if (isRead) isRead = setValue(record)
   if (!isRead && !keepsText) {
     const wanted = format == 'json' ? 'JSON' : format == 'csv' ? 'a line of ' + columns.length.toString() + ' values' : 'a list of pairs'
-    record.fail('the field ' + field + ' is not ' + wanted + ': ' + String.UTF8.decodeUnsafe(text.start, min(text.length, 60)))
+    record.fail('the field ' + field + ' is not ' + wanted + ': ' + excerpt(start, end))
   }
 }

@@ -1,6 +1,6 @@
 /** dps/timestamp: gives a record the time that one of its fields has. */
 import { Config, Kind, Path, Record, Writer, hasBackslash, textOf, unescape } from 'dps'
-import { afterBlanks, beforeBlanks } from 'dps/text'
+import { afterBlanks, beforeBlanks, excerpt } from 'dps/text'
 import { formatProblem, milliseconds, readFormatted, readIso, tokensOf } from 'dps/time'
 
 let field: string = ''
@@ -29,7 +29,7 @@ function failureOf(kind: Kind, start: usize, end: usize): string {
   if (kind == Kind.Missing) return 'is missing'
   if (kind == Kind.Number && tokens.length == 0) return 'is a number, for which config.format must say how it is read, such as unix_ms'
   const wanted = tokens.length == 0 ? 'no time in ISO 8601' : 'no time in the format ' + formatText
-  return 'is ' + wanted + ': ' + String.UTF8.decodeUnsafe(start, min(end - start, 60))
+  return 'is ' + wanted + ': ' + excerpt(start, end)
 }
 
 export function filterMap(record: Record): bool {
@@ -50,6 +50,6 @@ export function filterMap(record: Record): bool {
   }
   const isRead = (isText || (slice.kind == Kind.Number && tokens.length > 0)) && (tokens.length > 0 ? readFormatted(tokens, start, end) : readIso(start, end, false))
   if (isRead) record.setTimestamp(milliseconds())
-  else if (!keepsTime) record.fail('the field ' + field + ' ' + failureOf(slice.kind, start, end))
+  else if (!keepsTime) record.fail('the field ' + field + ' ' + failureOf(slice.kind, slice.start, slice.end))
   return true
 }

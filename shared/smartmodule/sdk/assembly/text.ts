@@ -156,6 +156,17 @@ export function textOf(p: usize, end: usize): string {
   return text
 }
 
+/** Bytes of a value that a message shows. */
+const EXCERPT: usize = 60
+
+/** The start of a value's JSON, with whole characters. */
+export function excerpt(start: usize, end: usize): string {
+  if (end - start <= EXCERPT) return String.UTF8.decodeUnsafe(start, end - start)
+  let cut = start + EXCERPT
+  while ((load<u8>(cut) & 0xc0) == 0x80) cut--
+  return String.UTF8.decodeUnsafe(start, cut - start) + '…'
+}
+
 /** How many of the digits that `shortDigits` has read stand behind the point. */
 export let behindPoint: i32 = 0
 
