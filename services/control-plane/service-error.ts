@@ -6,7 +6,8 @@ import { cutText, REASON_CHARACTERS_MAX } from '../../shared/model/text.ts'
 export type Detail = {
   path: string
   message: string
-  /** In a source, from 1. */ line?: number
+  /** Line and column of a fault in a source, from 1, and what stands in that line. */
+  line?: number
   column?: number
   text?: string | undefined
 }

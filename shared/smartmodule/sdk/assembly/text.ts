@@ -188,7 +188,7 @@ export function shortDigits(p: usize, end: usize): i64 {
     shift += 8
     behindPoint = (7 - ((unused + at) >> 3)) as i32
   }
-  // Eight digits at once: neighbours are joined to two, four and eight. A single digit with its point is shifted by less than 64.
+  // Eight digits at once, with zeros before them: neighbours become numbers of two, then of four and of eight digits.
   digits = (((digits << shift) & 0x0f0f0f0f0f0f0f0f) * 2561) >> 8
   digits = ((digits & 0x00ff00ff00ff00ff) * 6553601) >> 16
   return (((digits & 0x0000ffff0000ffff) * 42949672960001) >> 32) as i64
