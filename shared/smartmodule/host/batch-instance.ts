@@ -8,7 +8,7 @@ import type { LogLevel } from '../../model/telemetry.ts'
 import { SMARTMODULE_LIMITS, SmartModuleTrap, type BatchExports, type InitDocument } from '../abi.ts'
 import { newCallSeed, type CallSeed, type HostFunctions, type Telemetry } from '../call-seed.ts'
 import { hostFunctions } from '../imports.ts'
-import { fillSection, type Kernel } from './kernel.ts'
+import { fillSection, isSection, type Kernel } from './kernel.ts'
 import type { BatchContext, StepInstance } from './step.ts'
 
 const RESULT_BYTES = 36
@@ -115,11 +115,17 @@ function runBatch(exports: BatchExports, call: CallSeed, document: InitDocument,
   const errorCount = block.getUint32(20, true)
   if (errorCount > 0) readErrors(exports, block, errorCount, count, step, kernel, context)
   const out = bytesOf(exports, block.getUint32(0, true), outLength, step)
-  fillSection(kernel, out)
   // The kernel counts steps from 1: 0 is the source itself.
-  if (kernel.take(outLength, outCount, step + 1) < 0)
+  if (takeOutput(kernel, out, outCount, step + 1) < 0)
     throw new SmartModuleTrap(step, 'returned records that are malformed, out of order, or not from its input')
   if (document.writes_members) noteMembers(exports, block, outLength, outCount, context)
+}
+
+/** Makes the step’s output the kernel’s section. What was kept whole is compared, which is cheaper than to copy and to walk it again. */
+function takeOutput(kernel: Kernel, out: Uint8Array, count: number, step: number): number {
+  if (count === kernel.currentCount() && isSection(kernel, out)) return kernel.takeSame(step)
+  fillSection(kernel, out)
+  return kernel.take(out.length, count, step)
 }
 
 /** Gives the instance what the step before has written about its records' members, if it reads that. */

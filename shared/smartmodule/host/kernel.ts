@@ -11,6 +11,8 @@ export type Kernel = {
   /** Before a batch: the step (1, 2, …) whose values must have the frame of this schema id, with something after it; 0 for none. */
   expectFrame(step: number, schemaId: number): void
   take(length: number, count: number, step: number): number
+  /** `take` for a step whose output is the current section as it is. */
+  takeSame(step: number): number
   currentPtr(): number
   currentLength(): number
   currentCount(): number
@@ -90,6 +92,12 @@ export async function openKernel(module: WebAssembly.Module): Promise<Kernel> {
     },
   })
   return { ...(instance.exports as unknown as Kernel), module }
+}
+
+/** Whether the bytes are those of the kernel's current section. */
+export function isSection(kernel: Kernel, bytes: Uint8Array): boolean {
+  const length = kernel.currentLength()
+  return bytes.length === length && Buffer.compare(bytes, new Uint8Array(kernel.memory.buffer, kernel.currentPtr(), length)) === 0
 }
 
 /** Copies bytes in as the kernel's current section. `reserve` may replace the memory's buffer, so the view is made after it. */

@@ -99,6 +99,22 @@ export function take(length: u32, count: u32, step: i32): i32 {
   return count > length ? -1 : walk(length, count, step, 0)
 }
 
+/** `take` for a step whose output is the current section as it is, which has been checked. */
+export function takeSame(step: i32): i32 {
+  // `split` forgets what is known of a part.
+  if (wasSplit || step == framedStep) return walk(sectionLength, sectionCount, step, 0)
+  sectionDistinct = sectionUnframed = 0
+  sawFailed = false
+  for (let i: u32 = 0; i < sectionCount; i++) {
+    const mark = marksPtr + load<u32>(deltasPtr + ((i as usize) << 2))
+    if (load<u8>(mark) == FAILED) sawFailed = true
+    if (load<u8>(mark) != (step as u8)) continue
+    store<u8>(mark, (step + 1) as u8)
+    sectionDistinct++
+  }
+  return sectionCount
+}
+
 /** Makes room for the deltas of so many records; what was there may be lost. */
 export function roomForDeltas(count: u32): void {
   if (count <= deltasCapacity) return
