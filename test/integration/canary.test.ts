@@ -267,6 +267,11 @@ describe('a canary with a share', () => {
     expect((await canaryOf(id)).status_reason).toMatch(
       /^failed 1 of the \d+ records that it handled in a task; 0 of them are allowed$|^failed \d+ of \d+ records /,
     )
+    const why = /^the canary is taken off \(failed 1 of \d+ records, the last with record_failed: too large\)/
+    await eventually('the log has the failure', async () => {
+      const { body } = await client.call<{ logs: { message: string }[] }>('GET', `/v1/pipelines/${id}/logs?level=warn`)
+      return body.logs.some(({ message }) => why.test(message))
+    })
     await waitForRevision(client, id, 3)
     // What it handled stays to be read, though the tasks of the next revision count from zero.
     expect((await canaryOf(id)).handled).toBeGreaterThanOrEqual(1)

@@ -22,8 +22,8 @@ export type CanaryRecord = {
   /** Before an attempt at a slice. */
   begin(): void
   handled(count: number): void
-  /** Throws CanaryOff where it has failed more than it may. */
-  failed(): void
+  /** It has failed a record in this way. Throws CanaryOff where it has failed more than it may. */
+  failed(code: string, message: string): void
   takeOff(why: string): void
   /** The attempt counts from now on. */
   keepAttempt(): void
@@ -56,13 +56,13 @@ export function createCanaryRecord(
     handled(count) {
       attempt.handled += count
     },
-    failed() {
+    failed(code, message) {
       attempt.failed++
       const [bad, of] = [all.failed + attempt.failed, all.handled + attempt.handled]
       const isAllowed = bad <= maxFailing * of || (of < JUDGED_FROM && maxFailing > 0)
       if (!mustNotFail && isAllowed) return
       excess = { failed: bad, records: of }
-      takeOff(`failed ${bad} of ${of} records`)
+      takeOff(`failed ${bad} of ${of} records, the last with ${code}: ${message}`)
       throw new CanaryOff()
     },
     takeOff,

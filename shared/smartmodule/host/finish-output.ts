@@ -30,7 +30,7 @@ export function createFailures(kernel: Kernel, policies: FailurePolicies, canari
       if (kernel.fail(delta) === 0) return
       const canary = canaries[step]
       const isCanarys = canary !== undefined && kernel.wasAside(delta) !== 0
-      if (isCanarys) canary.failed()
+      if (isCanarys) canary.failed(code, message)
       if (policies.judge(delta, step, code, message, true, isCanarys) === 'skipped') failures.skipped++
       else failures.failed++
     },
