@@ -159,13 +159,18 @@ describe.skipIf(!hasBrowser)('a group of dead letters', () => {
       expect(await config.inputValue()).toBe('{"filter": "value.count == 1"}')
       // What is written there would be lost.
       page.once('dialog', (dialog) => void dialog.accept())
-      const ofGroup = async (group: string) => {
+      const ofGroup = async (group: string, heading: string) => {
         const asked = page.waitForRequest('**/v1/pipelines/*/dead-letters?*error=*')
         await page.goto(at(`pipelines/${id}/dead-letters?group=${encodeURIComponent(group)}`))
-        await page.getByRole('heading', { name: 'failed in step 1, own|module 1.0.0' }).waitFor()
-        return new URL((await asked).url()).searchParams.get('pattern')
+        await page.getByRole('heading', { name: heading }).waitFor()
+        const { searchParams } = new URL((await asked).url())
+        return [searchParams.get('module'), searchParams.get('pattern')]
       }
-      expect([await ofGroup('1|own|module|1.0.0|failed'), await ofGroup('1|own|module|1.0.0|failed\na|b\n…')]).toEqual([null, 'a|b\n…'])
+      const own = 'failed in step 1, own|module 1.0.0'
+      expect(await ofGroup('1|own|module|1.0.0|failed', own)).toEqual(['own|module', null])
+      expect(await ofGroup('1|own|module|1.0.0|failed\na|b\n…', own)).toEqual(['own|module', 'a|b\n…'])
+      // The sink's: a step of an earlier, longer chain may have had its number.
+      expect(await ofGroup('1|||refused', 'refused in the sink')).toEqual(['', null])
     })
   })
 })

@@ -275,7 +275,8 @@ export function FixGroup({ pipeline, group: name, onChanged }: { pipeline: Pipel
   const group = partsOf(name)
   const path = `/pipelines/${pipeline.id}/dead-letters`
   const letters = useQuery<ListDeadLettersResponse>(
-    withQuery(path, { ...filterOf(group), status: 'pending', sort: '-failed_at', page_size: 20 }),
+    // `withQuery` leaves out an empty module, which is the sink's.
+    `${withQuery(path, { ...filterOf(group), status: 'pending', sort: '-failed_at', page_size: 20 })}${group.module === '' ? '&module=' : ''}`,
     5000,
   )
   const found = letters.data?.dead_letters
