@@ -46,6 +46,8 @@ describe('the position of a pipeline', () => {
     const refused = await reset(id, { offsets: { 0: 51 } })
     expect(refused.status).toBe(400)
     expect(refused.body.error?.details).toEqual([{ path: '/start/offsets/0', message: expect.stringContaining('from 0 to 50') }])
+    const empty = await reset(id, { offsets: {} })
+    expect([empty.status, empty.body.error?.details]).toEqual([400, [{ path: '/start/offsets', message: 'must name a partition' }]])
     expect((await reset(id, { offsets: { 0: 40 } })).body.offsets).toEqual({ 0: '40' })
     await act(id, 'start')
     await waitForTotal(client, to.id, 60)

@@ -5,7 +5,7 @@ import { describeTopicConfig } from '../../../../shared/kafka/admin/topic-config
 import { KafkaError } from '../../../../shared/kafka/kafka-error.ts'
 import { KAFKA_ERRORS } from '../../../../shared/kafka/wire/error-codes.ts'
 import { layoutOf } from '../../layout-of.ts'
-import { ServiceError } from '../../service-error.ts'
+import { invalidRequest, ServiceError } from '../../service-error.ts'
 import { withoutPlan } from '../../../../shared/model/commit-metadata.ts'
 import { type PipelineRow } from '../../store/pipelines.ts'
 import { dropPositionResets, listPositionResets, setPositionResets } from '../../store/position-resets.ts'
@@ -53,11 +53,12 @@ async function reset(
   const pipeline = await getPipeline(deps, caller, id)
   const { definition } = pipeline
   if (definition.source.kind === 'connector') throw conflict('the source is not a stream: it keeps its own position, which can’t be set')
+  // Partitions that the request does not name stay where they are.
+  const named = typeof start === 'object' && 'offsets' in start ? start.offsets : undefined
+  if (named && Object.keys(named).length === 0) throw invalidRequest([{ path: '/start/offsets', message: 'must name a partition' }])
   assertResting(pipeline)
   const layout = await layoutOf(deps.cluster, definition.source.topic, 'the source’s topic')
   const found = await resolvePlace(deps.cluster, layout, start, '/start')
-  // Partitions that the request does not name stay where they are.
-  const named = typeof start === 'object' && 'offsets' in start ? start.offsets : undefined
   const offsets = new Map([...found].filter(([partition]) => named === undefined || named[String(partition)] !== undefined))
   const { is_compacted } = await deps.withAdmin((admin) => describeTopicConfig(admin, definition.source.topic))
   // What was handled again since an earlier reset is known by the position, which is about to go. Then that reset goes, before the position
