@@ -20,7 +20,10 @@ async function printed(context: TestContext, script: string, ...args: string[]):
   return stdout
 }
 
-/** `outcome(call, *answers)`: what a call comes to, the keys sent, and the seconds waited. The last answer is given again and again. */
+/**
+ * `outcome(call, *answers)`: what a call comes to, the keys sent, and the whole seconds waited. The last answer is given again and again. Waits
+ * of the client's own choice are as short as they may be: 0.25 s, 0.5 s, ….
+ */
 const SERVED = `
 from unittest import mock
 import httpx
@@ -37,13 +40,14 @@ def outcome(call, *answers):
         return each()
     def sleep(seconds):
         now[0] += seconds
-    with mock.patch("time.sleep", sleep), mock.patch("time.monotonic", lambda: now[0]), Client("http://a.example", "k", "s") as dps:
+    clock = mock.patch("time.sleep", sleep), mock.patch("time.monotonic", lambda: now[0]), mock.patch("random.random", lambda: 0.0)
+    with clock[0], clock[1], clock[2], Client("http://a.example", "k", "s") as dps:
         dps._transport._http = httpx.Client(transport=httpx.MockTransport(answer))
         try:
             said = call(dps)
         except (ApiError, ConnectionFailed, WriteError) as error:
             said = type(error).__name__, getattr(error, "code", "")
-    return said, keys, round(now[0])
+    return said, keys, int(now[0])
 def reply(status, text, **headers):
     "JSON, as a stream: a body of no length."
     given = {"content-type": "application/json", **{name.replace("_", "-"): value for name, value in headers.items()}}
