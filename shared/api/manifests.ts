@@ -10,7 +10,9 @@ import { refineStream, StreamRequest } from './streams.ts'
 
 const { name: _stream, ...streamShape } = StreamRequest.shape
 /** A stream, as a request makes it, without its name. */
-export const StreamPart = z.strictObject(streamShape).superRefine(refineStream).meta({ id: 'ManifestStream' })
+export const StreamPart = z.strictObject(streamShape).meta({ id: 'ManifestStream' })
+/** One whose members fit each other. The plan checks that: it names such faults beside all others, and a request's shape comes first. */
+export const FittingStreamPart = StreamPart.superRefine(refineStream)
 /** A validated stream. */
 export type StreamPart = z.output<typeof StreamPart>
 
@@ -19,11 +21,12 @@ const { name: _module, version: _version, ...moduleShape } = DeployRequest.shape
 export const ModulePart = z
   // A manifest says all of it: what it leaves out is not that of the version before.
   .strictObject({ ...moduleShape, config: DeployConfig.default({ input_format: 'json', output_format: 'json' }) })
-  .refine(hasOneForm, {
-    path: ['source'],
-    message: 'either this or wasm_binary is required, and not both',
-  })
   .meta({ id: 'ManifestSmartModule' })
+/** One whose members fit each other; checked as those of streams are. */
+export const FittingModulePart = ModulePart.refine(hasOneForm, {
+  path: ['source'],
+  message: 'either this or wasm_binary is required, and not both',
+})
 /** A validated SmartModule. */
 export type ModulePart = z.output<typeof ModulePart>
 

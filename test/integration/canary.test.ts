@@ -208,8 +208,9 @@ describe('a canary with a share', () => {
   const ALL_DIFFER = adds('record.setText(sum, (value + 2).toString())')
   const HANGS = adds('while (value > 5) {}\n  record.setText(sum, (value + 1).toString())')
   /**
-   * Waits until its tasks say that the canary handled (or failed) records, and gives how many were written for that beside the others. It can't
-   * wait for an exact count: a task that starts anew before it reports counts from zero, and one that has to do a round again counts it twice.
+   * Waits until its tasks say that the canary handled (or failed) records, and gives how many were written for that beside the others. It
+   * can't wait for an exact count: a task that starts anew before it reports counts from zero, and one that has to do a round again counts
+   * it twice.
    */
   async function untilItCounts(id: string, from: string, record: { n: number }, count: 'handled' | 'handled_failed' = 'handled') {
     let written = 0

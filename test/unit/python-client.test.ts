@@ -21,8 +21,8 @@ async function printed(context: TestContext, script: string, ...args: string[]):
 }
 
 /**
- * `outcome(call, *answers)`: what a call comes to, the keys sent, and the whole seconds waited. The last answer is given again and again. Waits
- * of the client's own choice are as short as they may be: 0.25 s, 0.5 s, ….
+ * `outcome(call, *answers)`: what a call comes to, the keys sent, and the whole seconds waited. The last answer is given again and again.
+ * Waits of the client's own choice are as short as they may be: 0.25 s, 0.5 s, ….
  */
 const SERVED = `
 from unittest import mock

@@ -21,14 +21,17 @@ type Step = PipelineDefinition['steps'][number]
 /** `index` is the step's position in the request, `bytes` its binary's; entries that name no SmartModule or version are left out. */
 export type ResolvedStep = { index: number; bytes: number; definition: Step; parameters: unknown }
 
+/** `leftOut`: the positions of entries that are not looked at. */
 export async function resolveSteps(
   trx: Queryable,
   accountId: string,
   entries: PipelineRequest['processors'],
   details: Detail[],
+  leftOut: ReadonlySet<number> = new Set(),
 ): Promise<ResolvedStep[]> {
   const steps: ResolvedStep[] = []
   for (const [index, { module_id: named, version: asked, config, on_error, timeout_ms, changes_keys }] of entries.entries()) {
+    if (leftOut.has(index)) continue
     const { current, version = asked } = await findByIdOrName(trx, accountId, named)
     if (!current) {
       details.push({ path: `/processors/${index}/module_id`, message: 'is not the id or name of a SmartModule' })
@@ -102,9 +105,14 @@ const DEADLINES = { cpuMs: 5000, wallMs: 15_000 }
  * Resolves the steps outside of a transaction, checks every config against its module's `parameters` and, where nothing is `unknown`,
  * starts every step as a processor would; both in a workshop, because patterns and modules come from the account.
  */
-export async function examineSteps(deps: StartDeps, pipeline: Owned, entries: PipelineRequest['processors']) {
+export async function examineSteps(
+  deps: StartDeps,
+  pipeline: Owned,
+  entries: PipelineRequest['processors'],
+  leftOut: ReadonlySet<number> = new Set(),
+) {
   const unknown: Detail[] = []
-  const steps = await resolveSteps(deps.db, pipeline.account_id, entries, unknown)
+  const steps = await resolveSteps(deps.db, pipeline.account_id, entries, unknown, leftOut)
   const faults = await chainFaults(deps, pipeline, steps, unknown.length > 0)
   return { steps, unknown, faults, details: [...unknown, ...faults] }
 }

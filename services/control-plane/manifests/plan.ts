@@ -1,22 +1,30 @@
-/** What applying a manifest would change. Reads only; throws 400 naming everything that can't be done. */
+/** What applying a manifest would change, and what of it can't be done. Reads only. */
 import { createHash } from 'node:crypto'
 import type { Difference } from '../../../shared/api/common.ts'
-import { MEMBER_KINDS, type Manifest, type MemberKind, type PlannedChange } from '../../../shared/api/manifests.ts'
+import {
+  FittingModulePart,
+  FittingStreamPart,
+  MEMBER_KINDS,
+  type Manifest,
+  type MemberKind,
+  type PlannedChange,
+} from '../../../shared/api/manifests.ts'
 import { findConnector } from '../../../shared/connectors/catalogue.ts'
-import { invalidRequest, type Detail } from '../service-error.ts'
+import type { Detail } from '../service-error.ts'
 import { findKnown, idOf, memberKey, ownedBy, type Known } from './known.ts'
 import { modulePart, moduleWanted, pipelinePart, pipelineWanted, streamPart, STREAM_CHANGES, streamWanted, type NewestOf } from './parts.ts'
-import { LIMITS } from '../../../shared/model/limits.ts'
 import { pointer } from '../../../shared/model/json-pointer.ts'
 import { abridged, differences } from '../definitions/differences.ts'
 import { movedMembers, needsOtherOrder } from '../definitions/resolve-endpoint.ts'
+import { validated } from '../middleware/validate.ts'
 import type { Queryable } from '../store/database.ts'
 import { listUsersOf } from '../store/manifests.ts'
 import type { PipelineRow } from '../store/pipelines.ts'
 import { findVersion } from '../store/smartmodules.ts'
 
 export type Asked = { manifest: Manifest; prune: boolean; replace: readonly string[] }
-export type ManifestPlan = { set: string; hash: string; changes: PlannedChange[]; unchanged: number; known: Known }
+/** `faults`: why it can't be applied, as far as what it names and what there is say it. */
+export type ManifestPlan = { set: string; hash: string; changes: PlannedChange[]; unchanged: number; known: Known; faults: Detail[] }
 
 type Part = Record<string, unknown>
 
@@ -64,6 +72,30 @@ function ownerFault(known: Known, set: string, kind: MemberKind, name: string): 
   const owner = id === undefined ? undefined : known.members.get(memberKey(kind, id))?.set_name
   return owner === undefined || owner === set ? [] : [{ path: pointerTo(kind, name), message: `belongs to the set ${owner}` }]
 }
+
+/** The manifest without the streams and SmartModules whose members don't fit each other; `details` gets their faults. */
+function fitting(manifest: Manifest, details: Detail[]): Manifest {
+  const keep = <T>(kind: MemberKind, parts: Record<string, T>, schema: typeof FittingStreamPart | typeof FittingModulePart) =>
+    Object.fromEntries(
+      Object.entries(parts).filter(([name, part]) => {
+        const answer = validated(schema, part, pointerTo(kind, name))
+        if ('details' in answer) details.push(...answer.details)
+        return 'value' in answer
+      }),
+    )
+  const { streams, smartmodules } = manifest
+  return {
+    ...manifest,
+    streams: keep('stream', streams, FittingStreamPart),
+    smartmodules: keep('smartmodule', smartmodules, FittingModulePart),
+  }
+}
+
+/** What may be replaced must be a pipeline of the manifest: another name is a slip. */
+const replaceFaults = ({ manifest, replace }: Asked): Detail[] =>
+  replace.flatMap((name, index) =>
+    Object.hasOwn(manifest.pipelines, name) ? [] : [{ path: `/replace/${index}`, message: 'is not a pipeline of this manifest' }],
+  )
 
 /** What the pipelines use must be of the manifest or of the account. */
 function useFaults({ streams, smartmodules, pipelines }: Manifest, known: Known): Detail[] {
@@ -200,18 +232,19 @@ function stampOf({ manifest }: Asked, known: Known, { kind, name }: PlannedChang
   return [kind, name, idOf(known, kind, name) ?? null, streams, versions]
 }
 
+/** The plan of a manifest. Where it has `faults`, it is not to be applied, and its changes lack the members whose own members don't fit. */
 export async function planOf(db: Queryable, accountId: string, asked: Asked): Promise<ManifestPlan> {
   const { manifest } = asked
   const known = await findKnown(db, accountId, manifest)
-  const details = useFaults(manifest, known)
+  const details = [...replaceFaults(asked), ...useFaults(manifest, known)]
+  const sound = fitting(manifest, details)
   const named = partsOf(manifest)
   for (const kind of MEMBER_KINDS) for (const name of Object.keys(named[kind])) details.push(...ownerFault(known, manifest.set, kind, name))
-  const streams = streamChanges(manifest, known, details)
-  const modules = await moduleChanges(db, manifest, known)
+  const streams = streamChanges(sound, known, details)
+  const modules = await moduleChanges(db, sound, known)
   const pipelines = pipelineChanges(asked, known, modules, details)
   const gone = deletions(asked, known)
   details.push(...(await inUseFaults(db, asked, known, gone)))
-  if (details.length > 0) throw invalidRequest(details.slice(0, LIMITS.details_max))
   const members = [...streams, ...modules, ...pipelines]
   const made = members.filter((each) => each !== undefined)
   const changes = [...made, ...gone]
@@ -220,5 +253,5 @@ export async function planOf(db: Queryable, accountId: string, asked: Asked): Pr
   const hash = createHash('sha256')
     .update(JSON.stringify([asked, changes, stamps]))
     .digest('hex')
-  return { set: manifest.set, hash, changes, unchanged: members.length - made.length, known }
+  return { set: manifest.set, hash, changes, unchanged: members.length - made.length, known, faults: details }
 }

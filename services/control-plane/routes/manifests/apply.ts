@@ -18,9 +18,19 @@ import { ServiceError } from '../../service-error.ts'
 import { deleteSetMember, saveSetMember } from '../../store/manifests.ts'
 import { updateDescription } from '../../store/smartmodules.ts'
 import { idOf, type Known } from '../../manifests/known.ts'
+import { assertMayUse } from '../../definitions/may-use.ts'
 import { fingerprintOf, hashOfBinary } from '../../manifests/parts.ts'
 import { isDeployed, type Asked, type ManifestPlan } from '../../manifests/plan.ts'
-import { faultsInManifest, moduleRequest, pipelineRequest, pipelineUpdate, streamRequest, streamUpdate } from './requests.ts'
+import {
+  differsIn,
+  endpointOf,
+  faultsInManifest,
+  moduleRequest,
+  pipelineRequest,
+  pipelineUpdate,
+  streamRequest,
+  streamUpdate,
+} from './requests.ts'
 
 /** The request is one, and so are its limits: what it leads to has neither ETags nor keys of its own. */
 const plain = ({ accountId, accountType, actorId, scopes }: Caller): Caller => ({ accountId, accountType, actorId, scopes })
@@ -174,12 +184,25 @@ function partsOf(changes: readonly PlannedChange[]): PlannedChange[][] {
   return parts
 }
 
+/** Throws 403 where the caller may not use what the pipeline would: its operation would, but after others were done. */
+function assertMayMake({ caller, manifest }: Work, change: PlannedChange): void {
+  const { kind, name, action } = change
+  if (kind !== 'pipeline' || action === 'delete' || action === 'adopt') return
+  const { source, sink } = manifest.pipelines[name]!
+  const isNew = action !== 'update'
+  assertMayUse(caller, {
+    ...(isNew ? { source: endpointOf(source) } : {}),
+    ...(isNew || differsIn(change, 'sink') ? { sink: endpointOf(sink) } : {}),
+  })
+}
+
 /**
  * Makes the changes in their order. Each is whole or not made; the first one that fails ends it with its own error, which says how many
  * were made: applying again goes on from there.
  */
 export async function applyPlan(deps: Deps, caller: Caller, { manifest }: Asked, { changes, known }: ManifestPlan): Promise<void> {
   const work: Work = { deps, caller: plain(caller), audited: caller.audited, manifest, known }
+  for (const change of changes) assertMayMake(work, change)
   let done = 0
   for (const part of partsOf(changes)) {
     const ended = await Promise.allSettled(part.map((change) => applyChange(work, change)))

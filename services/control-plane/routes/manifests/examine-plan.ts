@@ -1,13 +1,14 @@
 /** What can be said of a plan's changes before any of them is made. */
 import type { PlannedChange } from '../../../../shared/api/manifests.ts'
+import { STREAM_DEFAULTS } from '../../../../shared/api/streams.ts'
 import { LIMITS } from '../../../../shared/model/limits.ts'
 import type { Caller, Deps } from '../../deps.ts'
-import { deployedIn, isDeployed, type Asked, type ManifestPlan } from '../../manifests/plan.ts'
+import { deployedIn, isDeployed, pointerTo, type Asked, type ManifestPlan } from '../../manifests/plan.ts'
 import { toServiceError } from '../../middleware/errors.ts'
 import { invalidRequest, type Detail } from '../../service-error.ts'
 import { inTransaction } from '../../store/database.ts'
 import { assertQuotas } from '../../store/quotas.ts'
-import { assertValid } from '../pipelines/create-pipeline.ts'
+import { assertValid, type ToCome } from '../pipelines/create-pipeline.ts'
 import { planChange } from '../pipelines/update-pipeline.ts'
 import { examineUpload } from '../smartmodules/deploy-smartmodule.ts'
 import { describeStream } from '../streams/create-stream.ts'
@@ -30,19 +31,34 @@ async function examineStream({ deps, caller, asked, planned }: Work, change: Pla
   return 0
 }
 
-/** Whether all that the pipeline is made of is there, and its SmartModules stay as they are. */
-function isOfWhatIs({ asked, planned, deployed }: Work, { name }: PlannedChange): boolean {
-  const { source, steps, sink } = asked.manifest.pipelines[name]!
-  const areThere = [source, sink].every((end) => !('stream' in end) || planned.known.streams.has(end.stream))
-  return areThere && !steps.some(({ module }) => deployed.has(module))
+/** The streams of the pipeline that are not there yet, and the steps whose SmartModules are not, or get a next version. */
+function toComeOf({ asked: { manifest }, planned: { known, faults }, deployed }: Work, { name }: PlannedChange): ToCome {
+  const isToCome = (module: string) =>
+    !known.modules.has(module) || deployed.has(module) || faults.some(({ path }) => path.startsWith(`${pointerTo('smartmodule', module)}/`))
+  const { source, steps, sink } = manifest.pipelines[name]!
+  const ends = [['source', source] as const, ['sink', sink] as const].flatMap(([side, end]) =>
+    'stream' in end && !known.streams.has(end.stream) ? [side] : [],
+  )
+  const made = ends.includes('source') && 'stream' in source ? manifest.streams[source.stream] : undefined
+  return {
+    ends,
+    steps: new Set(steps.flatMap(({ module }, index) => (isToCome(module) ? [index] : []))),
+    // An adopted topic has its own.
+    partitions: made && made.topic === undefined ? (made.partitions ?? STREAM_DEFAULTS.partitions) : undefined,
+  }
 }
 
 /** Throws what is wrong with the pipeline, or with its change. What it connects to is asked when the change is made. */
-async function examinePipelineChange({ deps, caller, asked, planned }: Work, change: PlannedChange): Promise<void> {
+async function examinePipelineChange(work: Work, change: PlannedChange): Promise<void> {
+  const { deps, caller, asked, planned } = work
   const { name, action } = change
   const request = await pipelineRequest(deps, caller, name, asked.manifest.pipelines[name]!)
-  if (action === 'update') await planChange(deps, caller, planned.known.pipelines.get(name)!.id, pipelineUpdate(change, request))
-  else await assertValid(deps, caller, request)
+  const toCome = toComeOf(work, change)
+  if (action !== 'update') return assertValid(deps, caller, request, toCome)
+  const isOfWhatIs = toCome.ends.length === 0 && toCome.steps.size === 0
+  if (isOfWhatIs) await planChange(deps, caller, planned.known.pipelines.get(name)!.id, pipelineUpdate(change, request))
+  // It has started already.
+  else await assertValid(deps, caller, { ...request, start: 'earliest' }, toCome)
 }
 
 /** What the change adds to the account's partitions. Throws what is wrong with it. */
@@ -51,7 +67,7 @@ async function examine(work: Work, change: PlannedChange): Promise<number> {
   const { kind, name, action } = change
   if (action === 'delete' || action === 'adopt') return 0
   if (kind === 'stream') return examineStream(work, change)
-  if (kind === 'pipeline' && isOfWhatIs(work, change)) await examinePipelineChange(work, change)
+  if (kind === 'pipeline') await examinePipelineChange(work, change)
   if (isDeployed(change)) await examineUpload(deps, caller.accountId, moduleRequest(name, asked.manifest.smartmodules[name]!))
   return 0
 }
@@ -76,12 +92,14 @@ function faultsOf({ kind, name }: PlannedChange, error: unknown): Detail[] {
 }
 
 /**
- * Throws all that is wrong with the changes, as far as it shows before they are made: pipelines of streams and SmartModules that are still
- * to come are looked at when it is their turn. Throws 403 where they would exceed a quota.
+ * Throws the plan's faults and all else that is wrong with its changes, as far as it shows before they are made: what depends on a stream
+ * or a version that is still to come is looked at when it is its turn. Throws 403 where they would exceed a quota.
  */
 export async function assertMakeable(deps: Examined, caller: Caller, asked: Asked, planned: ManifestPlan): Promise<void> {
   const work = { deps, caller, asked, planned, deployed: deployedIn(planned.changes) }
-  const faults: Detail[] = []
+  const faults = [...planned.faults]
+  // The plan's own words for a place are enough.
+  const isNew = ({ path }: Detail) => !planned.faults.some((fault) => fault.path === path)
   let partitions = 0
   // One after the other: an account has two workshops, and requests of its own beside this one.
   for (const change of planned.changes) {
@@ -89,7 +107,7 @@ export async function assertMakeable(deps: Examined, caller: Caller, asked: Aske
     try {
       partitions += await examine(work, change)
     } catch (error) {
-      faults.push(...faultsOf(change, error))
+      faults.push(...faultsOf(change, error).filter(isNew))
     }
   }
   if (faults.length > 0) throw invalidRequest(faults.slice(0, LIMITS.details_max))

@@ -8,7 +8,9 @@ import { pointerTo } from '../../manifests/plan.ts'
 import type { Detail } from '../../service-error.ts'
 import { listStreamsByName } from '../../store/manifests.ts'
 
-const differsIn = (change: PlannedChange, member: string): boolean => change.differences.some(({ path }) => path.split('/')[1] === member)
+/** Whether the change is one of the member. */
+export const differsIn = (change: PlannedChange, member: string): boolean =>
+  change.differences.some(({ path }) => path.split('/')[1] === member)
 
 /** Only the values of members that differ. */
 const changedIn = <T extends object>(change: PlannedChange, values: T): Partial<T> =>
@@ -24,7 +26,14 @@ export const streamUpdate = (change: PlannedChange, { description, schema, schem
 /** What deploys the SmartModule, or its next version. */
 export const moduleRequest = (name: string, part: ModulePart) => ({ name, ...part })
 
-/** What makes the pipeline. Its streams must be there. */
+/** An end as a request names it; `id`: of its stream. */
+export function endpointOf(end: PipelinePart['source' | 'sink'], id?: string): PipelineRequest['source'] {
+  if ('connector' in end) return { connector_id: end.connector, config: end.with }
+  const compression = 'compression' in end && end.compression !== undefined ? { compression: end.compression } : {}
+  return { connector_id: streamConnector.id, config: { stream_id: id, ...compression } }
+}
+
+/** What makes the pipeline. Streams that are not there yet have no id in it. */
 export async function pipelineRequest(
   { db }: Pick<Deps, 'db'>,
   { accountId }: Caller,
@@ -34,11 +43,7 @@ export async function pipelineRequest(
   const { source, steps, sink, ...rest } = part
   const names = [source, sink].flatMap((end) => ('stream' in end ? [end.stream] : []))
   const ids = new Map((await listStreamsByName(db, accountId, { names, ids: [] })).map((row) => [row.name, row.id]))
-  const endpoint = (end: PipelinePart['source' | 'sink']) => {
-    if ('connector' in end) return { connector_id: end.connector, config: end.with }
-    const compression = 'compression' in end && end.compression !== undefined ? { compression: end.compression } : {}
-    return { connector_id: streamConnector.id, config: { stream_id: ids.get(end.stream), ...compression } }
-  }
+  const endpoint = (end: PipelinePart['source' | 'sink']) => endpointOf(end, 'stream' in end ? ids.get(end.stream) : undefined)
   return PipelineRequest.parse({
     name,
     ...rest,

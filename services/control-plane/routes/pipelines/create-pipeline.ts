@@ -41,7 +41,7 @@ type Start = { offsets: Map<number, bigint>; faults: Detail[] }
 /** Where the pipeline starts in its source's topic, asked of Kafka; undefined where the source is no stream that could be read. */
 async function resolveStart(
   { db, cluster }: Pick<Deps, 'db' | 'cluster'>,
-  { accountId }: Caller,
+  accountId: string,
   { source, start }: PipelineRequest,
 ): Promise<Start | undefined> {
   const config = connectorIdOf(source) === streamConnector.id ? StreamConfig.safeParse(source.config).data : undefined
@@ -89,39 +89,65 @@ export type StoreDeps = Pick<Deps, 'db' | 'cacheFolder' | 'names' | 'workshop' |
 /** What Kafka and the workshop are asked before the transaction begins. `fields`: the types of members behind the chain. */
 type Found = { faults: Detail[]; start: Start | undefined; chain: ResolvedStep[]; fields?: Record<string, string> | undefined }
 
-async function findBefore(deps: StoreDeps, caller: Caller, id: string, body: PipelineRequest, isExamination: boolean): Promise<Found> {
-  const { steps: chain, unknown, faults } = await examineSteps(deps, { id, account_id: caller.accountId }, body.processors)
-  const found = { faults, chain, start: await resolveStart(deps, caller, body) }
-  if (isExamination || unknown.length > 0 || faults.length > 0) return found
+/** Parts of a request that can't be looked at yet. `partitions`: of the source's stream, where it is among them and will have as many. */
+export type ToCome = { ends: readonly ('source' | 'sink')[]; steps: ReadonlySet<number>; partitions?: number | undefined }
+const NOTHING_TO_COME: ToCome = { ends: [], steps: new Set() }
+
+async function findBefore(deps: StoreDeps, { accountId }: Caller, id: string, body: PipelineRequest): Promise<Found> {
+  const { steps: chain, unknown, faults } = await examineSteps(deps, { id, account_id: accountId }, body.processors)
+  const found = { faults, chain, start: await resolveStart(deps, accountId, body) }
+  if (unknown.length > 0 || faults.length > 0) return found
   const steps = chain.map(({ definition }) => definition)
-  return { ...found, fields: await fieldsBehind(deps, caller.accountId, body, steps) }
+  return { ...found, fields: await fieldsBehind(deps, accountId, body, steps) }
 }
 
 /** What a request comes to. `start`: the first offset of each partition. */
 type Resolved = { definition: PipelineDefinition; start: ReadonlyMap<number, bigint>; uses: Use[] }
 
-/** Throws all that is wrong with the request. Locks the streams, secrets and SmartModules in use against deletion meanwhile. */
-async function resolvePipeline(
+/**
+ * All parts of the request that are not `toCome`; `details` gets what is wrong with them. Locks the streams, secrets and SmartModules in
+ * use against deletion meanwhile.
+ */
+async function resolveParts(
   trx: Queryable,
   { names }: Pick<Deps, 'names'>,
+  { accountId }: Caller,
+  id: string,
+  body: PipelineRequest,
+  found: Pick<Found, 'faults' | 'start'>,
+  details: Detail[],
+  { ends, steps: stepsToCome, partitions }: ToCome = NOTHING_TO_COME,
+) {
+  await lockStreamsOf(trx, accountId, [body.source, body.sink])
+  const endOf = async (side: 'source' | 'sink') =>
+    ends.includes(side) ? undefined : resolveEndpoint(trx, accountId, side, body[side], details)
+  const asked = await endOf('source')
+  const sink = await endOf('sink')
+  const source = asked && sink ? orderedForSink(asked, sink) : asked
+  if (source?.kind === 'stream' && sink?.kind === 'stream' && source.stream.topic === sink.stream.topic)
+    details.push({ path: '/sink/config/stream_id', message: 'must not be the source: the pipeline would read its own output forever' })
+  const tasksMax = source?.kind === 'stream' ? source.stream.partitions : source ? undefined : partitions
+  if (tasksMax !== undefined && body.tasks > tasksMax)
+    details.push({ path: '/tasks', message: `must be at most ${tasksMax}, the source's partition count` })
+  const codec = source?.kind === 'stream' ? await streamCodecOf(trx, source.stream) : undefined
+  const input = source && resolveInput(codec, names.intakeTopic(accountId, id), source, found.start, body, details)
+  const resolved = await resolveSteps(trx, accountId, body.processors, details, stepsToCome)
+  details.push(...found.faults)
+  return { source, sink, input, resolved }
+}
+
+/** What the request comes to. Throws all that is wrong with it. */
+async function resolvePipeline(
+  trx: Queryable,
+  deps: Pick<Deps, 'names'>,
   caller: Caller,
   id: string,
   body: PipelineRequest,
   found: Found,
 ): Promise<Resolved> {
+  const { names } = deps
   const details: Detail[] = []
-  await lockStreamsOf(trx, caller.accountId, [body.source, body.sink])
-  const asked = await resolveEndpoint(trx, caller.accountId, 'source', body.source, details)
-  const sink = await resolveEndpoint(trx, caller.accountId, 'sink', body.sink, details)
-  const source = asked && sink ? orderedForSink(asked, sink) : asked
-  if (source?.kind === 'stream' && sink?.kind === 'stream' && source.stream.topic === sink.stream.topic)
-    details.push({ path: '/sink/config/stream_id', message: 'must not be the source: the pipeline would read its own output forever' })
-  if (source?.kind === 'stream' && body.tasks > source.stream.partitions)
-    details.push({ path: '/tasks', message: `must be at most ${source.stream.partitions}, the source's partition count` })
-  const codec = source?.kind === 'stream' ? await streamCodecOf(trx, source.stream) : undefined
-  const input = source && resolveInput(codec, names.intakeTopic(caller.accountId, id), source, found.start, body, details)
-  const resolved = await resolveSteps(trx, caller.accountId, body.processors, details)
-  details.push(...found.faults)
+  const { source, sink, input, resolved } = await resolveParts(trx, deps, caller, id, body, found, details)
   if (details.length > 0 || !source || !sink || !input) throw invalidRequest(details)
   assertSameVersions(found.chain, resolved)
   const steps = withPolicies(
@@ -192,11 +218,14 @@ const isExternal = ({ source, sink }: PipelineRequest): boolean =>
   [source, sink].some((endpoint) => connectorIdOf(endpoint) !== streamConnector.id)
 
 /** Throws what is wrong with the request itself. Nothing is connected to, and what the caller may use is not asked. */
-export async function assertValid(deps: StoreDeps, caller: Caller, body: PipelineRequest): Promise<void> {
+export async function assertValid(deps: StoreDeps, caller: Caller, body: PipelineRequest, toCome = NOTHING_TO_COME): Promise<void> {
   const { db, names } = deps
   const id = newId('pipeline')
-  const found = await findBefore(deps, caller, id, body, true)
-  await inTransaction(db, (trx) => resolvePipeline(trx, { names }, caller, id, body, found))
+  const { faults } = await examineSteps(deps, { id, account_id: caller.accountId }, body.processors, toCome.steps)
+  const found = { faults, start: await resolveStart(deps, caller.accountId, body) }
+  const details: Detail[] = []
+  await inTransaction(db, (trx) => resolveParts(trx, { names }, caller, id, body, found, details, toCome))
+  if (details.length > 0) throw invalidRequest(details)
 }
 
 /** Throws what creating the pipeline would, as far as that is known before. */
@@ -212,7 +241,7 @@ export const createPipelineOperation = operation(createPipelineContract, async (
   const id = newId('pipeline')
   if (query.check === 'true' && isExternal(body)) await examinePipeline(deps, caller, body)
   const { db, names } = deps
-  const found = await findBefore(deps, caller, id, body, false)
+  const found = await findBefore(deps, caller, id, body)
   const storing = inTransaction(db, async (trx) => insertNew(trx, body, await resolvePipeline(trx, { names }, caller, id, body, found)))
   const row = await orNameTaken('pipeline', body.name, storing)
   await finishOrUndo(setUpPipeline(deps, row), 'creating the pipeline', {
