@@ -1,7 +1,10 @@
 /**
  * `dps mcp` as a language model's host starts it: which tools it has, what they answer, and that it writes nothing unless allowed twice.
  */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { join } from 'node:path'
+import { text as textFrom } from 'node:stream/consumers'
 import { Client as McpClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -21,12 +24,16 @@ afterEach(async () => {
   await Promise.all(opened.splice(0).map((each) => each.close()))
 })
 
-async function open(key: { api_key: string; api_secret: string }, ...options: string[]): Promise<McpClient> {
-  const transport = new StdioClientTransport({
-    command: process.execPath,
-    args: ['--no-warnings', DPS, 'mcp', ...options],
-    env: { PATH: process.env.PATH ?? '', DPS_URL: service().apiUrl, DPS_API_KEY: key.api_key, DPS_API_SECRET: key.api_secret },
-  })
+type Key = { api_key: string; api_secret: string }
+/** How a host starts it. */
+const processOf = (key: Key, options: readonly string[]) => ({
+  command: process.execPath,
+  args: ['--no-warnings', DPS, 'mcp', ...options],
+  env: { PATH: process.env.PATH ?? '', DPS_URL: service().apiUrl, DPS_API_KEY: key.api_key, DPS_API_SECRET: key.api_secret },
+})
+
+async function open(key: Key, ...options: string[]): Promise<McpClient> {
+  const transport = new StdioClientTransport(processOf(key, options))
   const mcp = new McpClient({ name: 'test', version: '1' })
   await mcp.connect(transport)
   opened.push(mcp)
@@ -105,6 +112,44 @@ describe('dps mcp', () => {
     expect((await ask(mcp, 'apply', { manifest, hash: '0'.repeat(64) })).isError).toBe(true)
     expect((await ask(mcp, 'apply', { manifest, hash: plan.hash })).isError).toBe(false)
     expect(((await ask(mcp, 'plan', { manifest })).json as { changes: unknown[] }).changes).toEqual([])
+  })
+
+  it('answers each line, also one that is no message, and names an argument that a tool does not have', async () => {
+    const { command, args, env } = processOf(service().accounts.enterprise, [])
+    const child = spawn(command, args, { env, stdio: ['pipe', 'pipe', 'inherit'] })
+    const answered = textFrom(child.stdout)
+    const hello = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
+    const call = { name: 'records', arguments: { stream: 'nothing', last: 3 } }
+    const lines = [
+      { jsonrpc: '2.0', id: 1, method: 'initialize', params: hello },
+      { jsonrpc: '2.0', method: 'notifications/initialized' },
+      'not json',
+      [{ jsonrpc: '2.0', id: 12, method: 'ping' }],
+      { jsonrpc: '1.0', id: 'a', method: 'ping' },
+      { id: 14 },
+      'null',
+      '',
+      { jsonrpc: '2.0', id: 2, method: 'tools/call', params: call },
+    ]
+    child.stdin.end(lines.map((line) => (typeof line === 'string' ? `${line}\n` : `${JSON.stringify(line)}\n`)).join(''))
+    const [code] = (await once(child, 'exit')) as [number]
+    type Reply = { id: unknown; error?: { code: number }; result?: { content?: { text: string }[] } }
+    const replies = (await answered)
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Reply)
+    expect([code, replies.flatMap(({ id, error }) => (error ? [[id, error.code]] : []))]).toEqual([
+      0,
+      [
+        [null, -32_700],
+        [null, -32_600],
+        ['a', -32_600],
+        [14, -32_600],
+        [null, -32_600],
+      ],
+    ])
+    expect(replies.filter(({ result }) => result).map(({ id }) => id)).toEqual([1, 2])
+    expect(replies.find(({ id }) => id === 2)?.result?.content?.[0]?.text).toMatch(/last/)
   })
 
   it('says what is wrong as an answer, and finds operations', async () => {

@@ -1,12 +1,13 @@
 /** `dps mcp`: the service as tools for a language model, over stdio (Model Context Protocol). It reads; writing must be allowed twice. */
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
-import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
+import type { CallToolResult, JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { writeJson, type Manifest, type Session } from '../../../typescript/src/index.ts'
 import { operationsIn } from '../api-document.ts'
 import { MANIFEST_TIMEOUT_MS, parsed } from './manifests.ts'
 import { contextOf, idOf, WORKSHOP_TIMEOUT_MS, type Context, type Io } from '../context.ts'
+import { messagesIn } from '../mcp-messages.ts'
 import { outcomeOf, textOf } from '../outcome.ts'
 
 /** More is cut, because a model reads all of it. */
@@ -187,7 +188,8 @@ async function openServer(
     const own = 'timeoutMs' in rest ? within(rest.timeoutMs) : service
     server.registerTool(
       name,
-      { description, inputSchema: input, annotations: { readOnlyHint: !isWriting } },
+      // An argument that there isn't is named, not passed over.
+      { description, inputSchema: z.strictObject(input), annotations: { readOnlyHint: !isWriting } },
       async (given: Record<string, unknown>) => {
         try {
           const call = run(own, given)
@@ -221,8 +223,12 @@ export function addMcpCommand(program: Command, io: Io): void {
         setTimeout(() => void Promise.allSettled(calls).then(() => setTimeout(ended.resolve, ANSWERED_MS)), ANSWERED_MS),
       )
       // Loaded here, because other commands should not wait for it.
-      const { StdioServerTransport } = await import('@modelcontextprotocol/sdk/server/stdio.js')
-      await server.connect(new StdioServerTransport())
+      const [{ StdioServerTransport }, { JSONRPCMessageSchema }] = await Promise.all([
+        import('@modelcontextprotocol/sdk/server/stdio.js'),
+        import('@modelcontextprotocol/sdk/types.js'),
+      ])
+      const isMessage = (value: unknown): value is JSONRPCMessage => JSONRPCMessageSchema.safeParse(value).success
+      await server.connect(new StdioServerTransport(messagesIn(io.stdin, isMessage, io.write)))
       await ended.promise
       await server.close()
     })
