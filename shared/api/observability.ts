@@ -209,20 +209,26 @@ export const explainRecordContract = contract({
   id: 'explainRecord',
   method: 'GET',
   path: '/pipelines/:id/explain',
-  summary: 'Run one source record again through the revision that handled it, and report what each step did',
+  summary: 'Run one source record again through the revision that handled it, or another one, and report what each step did',
   tag: 'Operation',
   scope: 'pipelines:read',
   alsoScopes: ['streams:read'],
   mayConflict: true,
   request: {
     params: IdParams,
-    query: z.object({ partition: queryInteger(0, 100_000), offset: queryInteger(0, Number.MAX_SAFE_INTEGER) }),
+    query: z.object({
+      partition: queryInteger(0, 100_000),
+      offset: queryInteger(0, Number.MAX_SAFE_INTEGER),
+      revision: queryInteger(1, Number.MAX_SAFE_INTEGER)
+        .optional()
+        .describe('Through this revision; by default, through the one that handled the record'),
+    }),
   },
   responses: {
     200: Trace.extend({
       pipeline_id: Id,
       revision: z.number().int(),
-      handled: z.boolean(),
+      handled: z.boolean().describe('Whether this revision handled it, before any redrive'),
       uncertain: z
         .string()
         .optional()
@@ -231,8 +237,11 @@ export const explainRecordContract = contract({
       redriven: z
         .boolean()
         .describe(
-          'Its dead letters have all been redriven since, by the revision that ran then: the trace does not show what became of it',
+          'Its dead letters have all been redriven since: the trace does not show what became of it, that of a redrive’s revision does',
         ),
+      redrives: z
+        .array(z.object({ job_id: Id, revision: z.number().int() }))
+        .describe('The jobs that redrove its dead letters, the latest last, with the revision that each ran'),
     }),
   },
 })

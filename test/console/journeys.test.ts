@@ -269,7 +269,7 @@ describe.skipIf(!hasBrowser)('a record that fails', () => {
       expect(await difference.locator('.is').textContent()).toBe('3')
       // One that was redriven is shown as delivered, and its dead letter is still to be seen.
       await page.goto(`${service().apiUrl}/console/pipelines/${id}/records/0/1`)
-      await page.getByRole('heading', { name: 'By the running revision delivered' }).waitFor()
+      await page.getByRole('heading', { name: 'Redriven by revision 2 delivered' }).waitFor()
       expect(await page.getByText('Nothing was delivered').count()).toBe(0)
       expect(await page.getByText('divide by zero').count()).toBe(1)
       await page.getByRole('link', { name: 'a dead letter' }).click()

@@ -124,6 +124,15 @@ async function describeModule(context: Context, given: string): Promise<object> 
   return { ...module, versions: versions.map(({ version }) => version), ...(used_by ? { used_by } : {}) }
 }
 
+/** With the names of their pipelines, where these may be listed. */
+async function listJobs({ dps, out }: Context): Promise<object[]> {
+  const jobs = await collect(dps.jobs.all())
+  if (out.format !== 'table' || jobs.length === 0) return jobs
+  const { pipelines = [] } = await known(collect(dps.pipelines.all()).then((all) => ({ pipelines: all })))
+  const names = new Map(pipelines.map(({ id, name }) => [id, name]))
+  return jobs.map((job) => ({ ...job, pipeline: names.get(job.pipeline_id) ?? job.pipeline_id }))
+}
+
 export const NOUNS: Record<string, Noun> = {
   streams: {
     list: ({ dps }) => collect(dps.streams.all()),
@@ -159,8 +168,13 @@ export const NOUNS: Record<string, Noun> = {
     get: ({ dps }, given) => dps.connectors.get(given),
   },
   jobs: {
-    list: ({ dps }) => collect(dps.jobs.all()),
-    columns: columns('id', 'kind', 'status', 'pipeline_id', 'created_at'),
+    list: listJobs,
+    columns: {
+      ...columns('id', 'kind', 'status', 'pipeline'),
+      done: ({ progress }) => `${Math.floor(Number(progress) * 100)} %`,
+      failed: ({ records }) => (records as { failed: number }).failed,
+      ...columns('created_at'),
+    },
     get: ({ dps }, given) => dps.jobs.get(given),
     removal: { find: async (_context, given) => given, remove: ({ dps }, id) => dps.jobs.cancel(id) },
   },
@@ -194,6 +208,9 @@ export function nounArgument(): Argument {
   argument.argChoices = Object.keys(NOUNS)
   return argument
 }
+
+/** Whether the word is one for a kind of thing. */
+export const isNoun = (given: string): boolean => Object.hasOwn(NOUNS, given) || Object.hasOwn(NOUNS, `${given}s`)
 
 /** The kind of thing by its word, and its name: `stream` and `streams` are the same. Throws Misused. */
 export function nounOf(given: string): [name: string, noun: Noun] {

@@ -7,11 +7,12 @@ import { ExactNumber, parseAsWritten, parseJson, writeJson, type Client, type Mo
 import { collect, idOf, type Context } from './context.ts'
 import { jsonLines, linesOfFile } from './input-lines.ts'
 import { Differs, integer, Misused } from './outcome.ts'
-import type { Columns } from './output.ts'
+import type { Columns, Output } from './output.ts'
 import { readable, readableText } from './samples.ts'
 
 export type Trial = Parameters<Client['smartmodules']['test']>[0]
-type Trace = Awaited<ReturnType<Client['smartmodules']['test']>>['records'][number]
+type Tried = Awaited<ReturnType<Client['smartmodules']['test']>>
+type Trace = Tried['records'][number]
 
 /** Where a trial's records come from. */
 export type RecordOptions = { stream?: string; last: number; records?: string }
@@ -90,9 +91,24 @@ export async function recordsOf(
 const valueOf = ({ value }: Trace['input']): string => writeJson((value as { json?: unknown } | null)?.json ?? value)
 const failureOf = ({ steps }: Trace): string | undefined => steps.find(({ error }) => error)?.error?.message
 
+/** The record's place in the source. */
+export const placeOf = ({ partition, offset }: Pick<Trace, 'partition' | 'offset'>): string => `${partition}:${offset}`
+
+type Logged = Pick<Trace, 'partition' | 'offset'> & { steps: readonly Pick<Trace['steps'][number], 'step' | 'module' | 'logs'>[] }
+
+/** What the SmartModules logged for the record, a line each. */
+export const logsOf = (trace: Logged) =>
+  trace.steps.flatMap(({ step, module, logs }) => logs.map((line) => ({ record: placeOf(trace), step: `${step} ${module}`.trim(), line })))
+
+/** Prints what was logged for the records, where something was. */
+export function showLogs({ many }: Output, traces: readonly Logged[]): void {
+  const lines = traces.flatMap(logsOf)
+  if (lines.length > 0) many(lines, { record: ({ record }) => record, step: ({ step }) => step, log: ({ line }) => line })
+}
+
 /** Each record's result, for people. */
 export const TRACE_COLUMNS: Columns<Trace> = {
-  record: ({ partition, offset }) => `${partition}:${offset}`,
+  record: placeOf,
   outcome: ({ outcome }) => outcome,
   in: ({ input }) => valueOf(input),
   out: ({ outputs }) => outputs.map(valueOf).join('  '),
@@ -107,8 +123,10 @@ export const resultOf = (trace: Trace): string => {
 }
 
 /** Prints the traces. Throws Differs where a record failed. */
-export function showTraces({ out }: Context, traces: readonly Trace[]): void {
+export function showTraces({ out }: Context, { records: traces, not_run: left = 0 }: Pick<Tried, 'records' | 'not_run'>): void {
   out.many(traces, TRACE_COLUMNS)
+  if (out.format === 'table') showLogs(out, traces)
+  if (left > 0) out.note(`${left} more ${left === 1 ? 'record was' : 'records were'} not run: a step did not return, or the time was over`)
   const failed = traces.filter((trace) => failureOf(trace) !== undefined).length
   if (failed > 0) throw new Differs(`${failed} of ${traces.length} records failed`)
 }

@@ -324,7 +324,10 @@ export async function findDeadLetter(db: Queryable, pipelineId: string, id: stri
   )
 }
 
-type Failure = Pick<DeadLetterRow, 'letter_partition' | 'letter_offset' | 'step' | 'version' | 'error_code' | 'error_message' | 'status'>
+type Failure = Pick<
+  DeadLetterRow,
+  'letter_partition' | 'letter_offset' | 'step' | 'version' | 'error_code' | 'error_message' | 'status' | 'job_id'
+>
 
 /** The dead letters of one source record, oldest failure first; also those that don't say which topic their record is in. */
 export async function listDeadLettersOf(
@@ -335,7 +338,7 @@ export async function listDeadLettersOf(
   offset: number,
 ): Promise<Failure[]> {
   return db('dead_letters')
-    .select('letter_partition', 'letter_offset', 'step', 'version', 'error_code', 'error_message', 'status')
+    .select('letter_partition', 'letter_offset', 'step', 'version', 'error_code', 'error_message', 'status', 'job_id')
     .where({ pipeline_id: pipelineId, partition, record_offset: offset })
     .whereRaw('coalesce(topic_id, ?) = ?', [topicId, topicId])
     .whereNot('status', 'copy')

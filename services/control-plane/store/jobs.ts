@@ -57,6 +57,11 @@ export async function insertJob(
   return row
 }
 
+/** The revisions that these jobs ran, in the order in which they were made. */
+export async function listJobRevisions(db: Queryable, ids: readonly string[]): Promise<Pick<JobRow, 'id' | 'revision'>[]> {
+  return ids.length === 0 ? [] : db('jobs').select('id', 'revision').whereIn('id', ids).orderBy('created_at')
+}
+
 /** The account's job; undefined if there is none with this id. */
 export async function findJob(db: Queryable, accountId: string, id: string): Promise<ListedJob | undefined> {
   return db('jobs')

@@ -2,7 +2,7 @@
 import { Option, type Command } from 'commander'
 import { collect, contextOf, idOf, type Context, type Io } from '../context.ts'
 import type { Job } from '../../../typescript/src/index.ts'
-import { Differs, Misused } from '../outcome.ts'
+import { Differs, integer, Misused } from '../outcome.ts'
 
 /** The results of a job's records. A redrive's had failed before. */
 const becameOf = ({ kind, records: { in: handled, out, filtered, skipped, failed } }: Job): string =>
@@ -30,9 +30,30 @@ async function waitFor({ dps, out, io }: Context, id: string): Promise<void> {
 
 const STATUSES = ['pending', 'redriving', 'redriven'] as const
 
-type RedriveOptions = { dryRun?: boolean; wait?: boolean; id?: string[]; pattern?: string }
-type ListOptions = { status?: (typeof STATUSES)[number]; pattern?: string }
-type ReplayOptions = { from: string; to: string; wait?: boolean }
+/** Which dead letters, as groups tell them apart. */
+type GroupOptions = { step?: number; module?: string; error?: string; pattern?: string }
+type RedriveOptions = GroupOptions & { dryRun?: boolean; wait?: boolean; id?: string[] }
+type ListOptions = GroupOptions & { status?: (typeof STATUSES)[number] }
+type ReplayOptions = { from: string; to: string; sink?: string; rate?: number; wait?: boolean }
+
+const groupOptions = (command: Command): Command =>
+  command
+    .option('--step <n>', 'only those of this step; the sink comes after the last one', integer(1))
+    .option('--module <module>', 'only those of this SmartModule, or of its version: name or name@version')
+    .option('--error <code>', 'only those with this code')
+    .option('--pattern <pattern>', 'only those whose messages have this pattern, as groups show it')
+
+/** The options as a filter. A SmartModule's name holds no @. */
+function filterOf({ step, module, error, pattern }: GroupOptions) {
+  const [name, version] = module?.split('@', 2) ?? []
+  return {
+    ...(step === undefined ? {} : { step }),
+    ...(name === undefined ? {} : { module: name }),
+    ...(version === undefined ? {} : { version }),
+    ...(error === undefined ? {} : { error }),
+    ...(pattern === undefined ? {} : { pattern }),
+  }
+}
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d/
 
@@ -47,13 +68,12 @@ const NONE = 'there are no such dead letters'
 
 export function addDeadLetterCommands(program: Command, io: Io): void {
   const dlq = program.command('dlq').description('dead letters: records that failed')
-  dlq
-    .command('list <pipeline>')
+  groupOptions(dlq.command('list <pipeline>'))
     .description('list them')
     .addOption(new Option('--status <status>', 'only these').choices(STATUSES))
-    .option('--pattern <pattern>', 'only those whose messages have this pattern, as groups show it')
-    .action(async (given: string, asked: ListOptions, command: Command) => {
+    .action(async (given: string, { status, ...group }: ListOptions, command: Command) => {
       const context = contextOf(io, command)
+      const asked = { ...filterOf(group), ...(status ? { status } : {}) }
       const letters = await collect(context.dps.pipelines.allDeadLetters(await idOf(context, 'pipeline', given), asked))
       context.out.many(
         letters,
@@ -79,7 +99,7 @@ export function addDeadLetterCommands(program: Command, io: Io): void {
         {
           count: (each) => each.count,
           step: (each) => each.step,
-          module: (each) => `${each.module}@${each.version}`,
+          module: (each) => (each.module === '' ? 'the sink' : `${each.module}@${each.version}`),
           code: (each) => each.error_code,
           last: (each) => each.last_failed_at,
           pattern: (each) => each.pattern,
@@ -95,19 +115,18 @@ export function addDeadLetterCommands(program: Command, io: Io): void {
       const context = contextOf(io, command)
       context.out.one(await context.dps.pipelines.getDeadLetter(await idOf(context, 'pipeline', given), id))
     })
-  dlq
-    .command('redrive <pipeline>')
+  groupOptions(dlq.command('redrive <pipeline>'))
     .description('send them through the pipeline again')
     .option('--dry-run', 'only say how many')
     .option('--id <ids...>', 'these alone')
-    .option('--pattern <pattern>', 'only those whose messages have this pattern, as groups show it')
     .option('--wait', 'until the job has ended')
-    .action(async (given: string, { dryRun = false, wait, id: ids, pattern }: RedriveOptions, command: Command) => {
+    .action(async (given: string, { dryRun = false, wait, id: ids, ...group }: RedriveOptions, command: Command) => {
+      const filter = filterOf(group)
       const context = contextOf(io, command, { isPatient: wait === true })
       const job = await context.dps.pipelines.redriveDeadLetters(await idOf(context, 'pipeline', given), {
         dry_run: dryRun,
         ...(ids ? { ids } : {}),
-        ...(pattern === undefined ? {} : { filter: { pattern } }),
+        ...(Object.keys(filter).length > 0 ? { filter } : {}),
       })
       if (!dryRun && !('id' in job)) context.out.done(job, 'there are no pending dead letters: nothing is sent again')
       else if (wait && 'id' in job) await waitFor(context, job.id)
@@ -118,11 +137,17 @@ export function addDeadLetterCommands(program: Command, io: Io): void {
     .description('run records of the source through the pipeline again')
     .option('--from <place>', 'earliest, or a time', 'earliest')
     .option('--to <place>', 'latest, or a time', 'latest')
+    .option('--sink <stream>', 'write to this stream, not to the pipeline’s own sink')
+    .option('--rate <n>', 'at most so many records per second', integer(1))
     .option('--wait', 'until the job has ended')
-    .action(async (given: string, { from, to, wait }: ReplayOptions, command: Command) => {
+    .action(async (given: string, { from, to, sink, rate, wait }: ReplayOptions, command: Command) => {
       const range = { from: placeOf('--from', 'earliest', from), to: placeOf('--to', 'latest', to) }
       const context = contextOf(io, command, { isPatient: wait === true })
-      const job = await context.dps.pipelines.replay(await idOf(context, 'pipeline', given), range)
+      const job = await context.dps.pipelines.replay(await idOf(context, 'pipeline', given), {
+        ...range,
+        ...(sink === undefined ? {} : { sink: { stream_id: await idOf(context, 'stream', sink) } }),
+        ...(rate === undefined ? {} : { records_per_second: rate }),
+      })
       if (wait) await waitFor(context, job.id)
       else context.out.one(job)
     })

@@ -3,6 +3,7 @@ import { watch } from 'node:fs/promises'
 import { basename, dirname, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { contextOf, WORKSHOP_TIMEOUT_MS, type Context, type Io } from '../context.ts'
+import { noteOlder } from '../deployments.ts'
 import { Interrupted, ofSource, outcomeOf, textOf } from '../outcome.ts'
 import { during } from '../progress.ts'
 import { samplesAt } from '../samples.ts'
@@ -11,7 +12,9 @@ import {
   faultsOf,
   formatOptions,
   formatsOf,
+  logsOf,
   nameOf,
+  placeOf,
   recordOptions,
   recordsOf,
   resultOf,
@@ -74,8 +77,8 @@ async function* wishes(io: Io, file: string): AsyncGenerator<Wish, void, void> {
   }
 }
 
-/** The result of each record. */
-type Results = Map<string, { in: unknown; result: string }>
+/** The result of each record, and what the SmartModule logged for it. */
+type Results = Map<string, { in: unknown; result: string; logs: string[] }>
 
 /** The same records of a stream again, whatever was written to it since. */
 function sameAgain(results: Results): Pick<Trial, 'from' | 'limit'> {
@@ -99,7 +102,12 @@ export function addDevCommand(program: Command, io: Io): void {
 
   async function resultsOf({ dps }: Context, step: Trial['processors'][number], records: object): Promise<Results> {
     const traces = (await dps.smartmodules.test({ processors: [step], ...records })).records
-    return new Map(traces.map((trace) => [`${trace.partition}:${trace.offset}`, { in: trace.input.value, result: resultOf(trace) }]))
+    return new Map(
+      traces.map((trace) => [
+        placeOf(trace),
+        { in: trace.input.value, result: resultOf(trace), logs: logsOf(trace).map(({ line }) => line) },
+      ]),
+    )
   }
 
   formatOptions(recordOptions(program.command('dev <source>')))
@@ -129,8 +137,10 @@ export function addDevCommand(program: Command, io: Io): void {
         const results = await ofSource(given, during(io, workOn(file, name), running))
         keep(results)
         let changed = 0
-        for (const [record, { in: input, result }] of results) {
-          const was = before?.get(record)?.result
+        for (const [record, { in: input, result, logs }] of results) {
+          const earlier = before?.get(record)
+          const was = earlier?.result
+          if (logs.join('\n') !== earlier?.logs.join('\n')) for (const line of logs) io.note(`${record}  logs ${line}`)
           if (was === result) continue
           changed++
           out.next(
@@ -155,6 +165,7 @@ export function addDevCommand(program: Command, io: Io): void {
         const deploying = dps.smartmodules.deploy({ name, source: await sourceOf(file), ...tests })
         const { version } = await ofSource(given, during(io, workOn(file, name), deploying))
         io.note(`${name} ${version} is deployed`)
+        await noteOlder(context, name, version)
       }
 
       const deployed = (await dps.smartmodules.list({ name })).modules.find((each) => each.name === name)

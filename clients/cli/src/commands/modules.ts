@@ -1,6 +1,7 @@
 /** SmartModules: a source is compiled, tried on real records, tested, and deployed. Secrets are set from standard input. */
 import type { Command } from 'commander'
 import { contextOf, WORKSHOP_TIMEOUT_MS, type Io } from '../context.ts'
+import { noteOlder } from '../deployments.ts'
 import { Differs, Misused, ofSource } from '../outcome.ts'
 import { during } from '../progress.ts'
 import { samplesAt } from '../samples.ts'
@@ -33,8 +34,7 @@ export function addModuleCommands(program: Command, io: Io): void {
       const context = contextOf(io, command, { timeoutMs: WORKSHOP_TIMEOUT_MS })
       const processors = [{ ...(await moduleIn(file)), ...(await formatsOf(context, file, records)), config: configOf(config) }]
       const chosen = await recordsOf(context, records)
-      const answer = await ofSource(file, during(io, workOn(file), context.dps.smartmodules.test({ processors, ...chosen })))
-      showTraces(context, answer.records)
+      showTraces(context, await ofSource(file, during(io, workOn(file), context.dps.smartmodules.test({ processors, ...chosen }))))
     })
   formatOptions(program.command('test <source>'))
     .description('run a SmartModule’s samples, without deploying it; fails where one comes out differently')
@@ -84,7 +84,9 @@ export function addModuleCommands(program: Command, io: Io): void {
         ...(description === undefined ? {} : { description }),
         ...(samples === undefined ? {} : { tests: await samplesAt(samples, '--samples') }),
       }
-      context.out.one(await ofSource(file, during(io, workOn(file, module.name), context.dps.smartmodules.deploy(module))))
+      const deployed = await ofSource(file, during(io, workOn(file, module.name), context.dps.smartmodules.deploy(module)))
+      context.out.one(deployed)
+      await noteOlder(context, module.name, deployed.version)
     })
   const secret = program.command('secret').description('values that connectors use and no answer shows')
   secret

@@ -5,7 +5,7 @@ import { writeJson, type TailFrame, type TailRecord } from '../../../typescript/
 import { contextOf, idOf, WORKSHOP_TIMEOUT_MS, type Context, type Io } from '../context.ts'
 import { checkedLines, csvLines, jsonLines, linesOfFile, remembered } from '../input-lines.ts'
 import { integer, Misused, ofInput } from '../outcome.ts'
-import { showTraces } from '../trials.ts'
+import { showLogs, showTraces } from '../trials.ts'
 
 const INPUTS = ['ndjson', 'csv'] as const
 type ProduceOptions = { format?: (typeof INPUTS)[number] }
@@ -80,6 +80,43 @@ function addProduce(program: Command, io: Io): void {
     })
 }
 
+type Explained = Awaited<ReturnType<Context['dps']['pipelines']['explainRecord']>>
+
+/** What became of the record, and what each step made of it, for people. */
+function showExplained({ out }: Context, { outcome, reason, revision, redriven, input, steps, ...trace }: Explained): void {
+  out.one({ outcome, reason: redriven ? `${reason}; redriven since` : reason, revision, in: valueOf(input.value) })
+  out.many(steps, {
+    step: (each) => each.step,
+    module: (each) => `${each.module}@${each.version}`,
+    outcome: (each) => each.outcome,
+    out: (each) => each.out.map(({ value }) => valueOf(value)).join('  '),
+    error: (each) => each.error?.message ?? '',
+  })
+  showLogs(out, [{ ...trace, steps }])
+}
+
+function addExplain(program: Command, io: Io): void {
+  program
+    .command('explain <pipeline> <place>')
+    .description('what each step made of one record of the source, as partition:offset')
+    .option('--revision <n>', 'by this revision of the pipeline, not by the one that handled the record', integer(1))
+    .action(async (given: string, place: string, { revision }: { revision?: number }, command: Command) => {
+      const [, partition, offset] = PLACE.exec(place) ?? []
+      if (partition === undefined || offset === undefined) throw new Misused('the place must be partition:offset, as 3:42')
+      const context = contextOf(io, command, { timeoutMs: WORKSHOP_TIMEOUT_MS })
+      const id = await idOf(context, 'pipeline', given)
+      const explain = (by: number | undefined) =>
+        context.dps.pipelines.explainRecord(id, { partition: Number(partition), offset: Number(offset), revision: by })
+      const trace = await explain(revision)
+      if (context.out.format !== 'table') return context.out.one(trace)
+      showExplained(context, trace)
+      const redrive = trace.redriven && revision === undefined ? trace.redrives.at(-1) : undefined
+      if (!redrive) return
+      io.write(`\nthe job ${redrive.job_id} redrove it by revision ${redrive.revision}, which makes of it:\n`)
+      showExplained(context, { ...(await explain(redrive.revision)), redriven: false })
+    })
+}
+
 export function addRecordCommands(program: Command, io: Io): void {
   addProduce(program, io)
   program
@@ -140,37 +177,13 @@ export function addRecordCommands(program: Command, io: Io): void {
         for await (const { data } of context.dps.pipelines.followLogs(id, query, { onInterrupted: () => io.note('reconnecting') }))
           print(data)
     })
-  program
-    .command('explain <pipeline> <place>')
-    .description('what each step made of one record of the source, as partition:offset')
-    .action(async (given: string, place: string, _options: object, command: Command) => {
-      const [, partition, offset] = PLACE.exec(place) ?? []
-      if (partition === undefined || offset === undefined) throw new Misused('the place must be partition:offset, as 3:42')
-      const context = contextOf(io, command, { timeoutMs: WORKSHOP_TIMEOUT_MS })
-      const id = await idOf(context, 'pipeline', given)
-      const trace = await context.dps.pipelines.explainRecord(id, { partition: Number(partition), offset: Number(offset) })
-      if (context.out.format !== 'table') return context.out.one(trace)
-      context.out.one({
-        outcome: trace.outcome,
-        reason: trace.redriven ? `${trace.reason}; redriven since` : trace.reason,
-        revision: trace.revision,
-        in: valueOf(trace.input.value),
-      })
-      context.out.many(trace.steps, {
-        step: (each) => each.step,
-        module: (each) => `${each.module}@${each.version}`,
-        outcome: (each) => each.outcome,
-        out: (each) => each.out.map(({ value }) => valueOf(value)).join('  '),
-        error: (each) => each.error?.message ?? '',
-      })
-    })
+  addExplain(program, io)
   program
     .command('preview <pipeline>')
     .description('run the newest records of the source through a pipeline’s chain, and write nothing; fails where a record fails')
     .option('--last <n>', 'so many', integer(1), 10)
     .action(async (given: string, { last }: { last: number }, command: Command) => {
       const context = contextOf(io, command, { timeoutMs: WORKSHOP_TIMEOUT_MS })
-      const { records } = await context.dps.pipelines.preview(await idOf(context, 'pipeline', given), { limit: last })
-      showTraces(context, records)
+      showTraces(context, await context.dps.pipelines.preview(await idOf(context, 'pipeline', given), { limit: last }))
     })
 }

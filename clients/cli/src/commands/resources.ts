@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { contextOf, idOf, type Context, type Io } from '../context.ts'
 import type { AuditEntry } from '../../../typescript/src/index.ts'
-import { namesOf, NOUNS, nounArgument, nounOf } from '../nouns.ts'
+import { isNoun, namesOf, NOUNS, nounArgument, nounOf } from '../nouns.ts'
 import { integer, Misused } from '../outcome.ts'
 
 type AuditOptions = { of?: string; by?: string; operation?: string; last: number }
@@ -108,7 +108,7 @@ export function addResourceCommands(program: Command, io: Io): void {
       for (const [index, each] of given.entries()) {
         io.signal.throwIfAborted()
         await removal.remove(context, ids[index]!)
-        context.out.done({ kind: name, name: each, deleted: true }, `${name}: ${each} is deleted`)
+        context.out.done({ kind: name, name: each, deleted: true }, `the ${name.replace(/s$/, '')} ${each} is deleted`)
       }
     })
   program
@@ -118,6 +118,7 @@ export function addResourceCommands(program: Command, io: Io): void {
     .usage('[options] [what] <name>')
     .description('show what a pipeline (or another kind of thing) is, how it runs, where its records went, and what uses it')
     .action(async (first: string, second: string | undefined, _options: object, command: Command) => {
+      if (second === undefined && isNoun(first)) throw new Misused(`its name is missing: dps describe ${first} NAME`)
       // One word alone is a pipeline's.
       const [, { describe, get }] = nounOf(second === undefined ? 'pipelines' : first)
       const given = second ?? first

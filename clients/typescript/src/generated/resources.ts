@@ -46,7 +46,7 @@ export type PipelinesGetLogsQuery = { level?: T.LogLevel; step?: number; since?:
 
 export type PipelinesTailQuery = { filter?: string; last?: number; at?: string }
 
-export type PipelinesExplainRecordQuery = { partition: number; offset: number }
+export type PipelinesExplainRecordQuery = { partition: number; offset: number; revision?: number }
 
 export type PipelinesListDeadLettersQuery = {
   page?: number
@@ -276,7 +276,7 @@ export function createResources(transport: Transport) {
       /** Records as they pass a place of the pipeline, as server-sent events: sampled where they are many, resumable by Last-Event-ID. */
       tail: (id: string, query: PipelinesTailQuery = {}, options: ListenOptions = {}) =>
         listen<{ frame: T.TailFrame; waiting: T.TailWaiting }>(transport, `/pipelines/${segment(id)}/tail`, query, options),
-      /** Run one source record again through the revision that handled it, and report what each step did. */
+      /** Run one source record again through the revision that handled it, or another one, and report what each step did. */
       explainRecord: (id: string, query: PipelinesExplainRecordQuery, options: RequestOptions = {}) =>
         call<T.ExplainRecordResponse>('GET', `/pipelines/${segment(id)}/explain`, { query, ...options }),
       /** Run a chain over real records of the source; writes and commits nothing. */

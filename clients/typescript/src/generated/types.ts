@@ -299,10 +299,14 @@ export type ExplainRecordResponse = {
   /** Some records are left out, because the response reached its size limit */ truncated?: true
   /** Opaque id */ pipeline_id: string
   revision: number
-  handled: boolean
+  /** Whether this revision handled it, before any redrive */ handled: boolean
   /** What can’t be known: whether a canary, which was taken off at some record, handled this one or the running version */ uncertain?: string
   dead_letter_ids: string[]
-  /** Its dead letters have all been redriven since, by the revision that ran then: the trace does not show what became of it */ redriven: boolean
+  /** Its dead letters have all been redriven since: the trace does not show what became of it, that of a redrive’s revision does */ redriven: boolean
+  /** The jobs that redrove its dead letters, the latest last, with the revision that each ran */ redrives: {
+    /** Opaque id */ job_id: string
+    revision: number
+  }[]
 }
 
 export type Flag = 'true' | 'false'

@@ -76,39 +76,20 @@ function Step({ step }: { step: TraceStep }) {
   )
 }
 
-/** Where it ended: after a redrive, as what the running revision makes of it, which is what the redrive delivered unless it is older. */
-function End({ trace, isRedriven }: { trace: Trace | undefined; isRedriven: boolean }) {
+/** Where it ended: after a redrive, as what that one's revision makes of it. */
+function End({ trace, by }: { trace: Trace | undefined; by: number | undefined }) {
   if (!trace) return null
   const isDelivered = trace.outputs.length > 0
   return (
     <li class={trace.outcome}>
       <h2>
-        {isRedriven ? 'By the running revision' : isDelivered ? 'As it was delivered' : 'Nothing was delivered'}{' '}
-        <Badge text={trace.outcome} />
+        {by ? `Redriven by revision ${by}` : isDelivered ? 'As it was delivered' : 'Nothing was delivered'} <Badge text={trace.outcome} />
       </h2>
-      {isRedriven && <p class="quiet">It was redriven. Where an earlier revision did that, it may have delivered something else.</p>}
       {trace.outputs.map((out, index) => (
         <Shown key={index} record={out} />
       ))}
     </li>
   )
-}
-
-/** The record through the chain as it runs now; undefined for one that was not redriven. */
-function useRedriven(id: string, { partition, offset, redriven }: Partial<ExplainRecordResponse>): Trace | undefined {
-  const [trace, setTrace] = useState<Trace>()
-  useEffect(() => {
-    setTrace(undefined)
-    if (!redriven || offset === undefined) return
-    const asked = { from: { offsets: { [String(partition)]: offset } }, partition, limit: 1 }
-    let isGone = false
-    void post<PreviewPipelineResponse>(`/pipelines/${id}/preview`, asked).then(
-      ({ records }) => isGone || setTrace(records.find((each) => each.offset === offset)),
-      () => {},
-    )
-    return () => void (isGone = true)
-  }, [id, partition, offset, redriven])
-  return trace
 }
 
 /** Offset of the partition's next record: markers of transactions have offsets too. Undefined where the record is the last. */
@@ -129,7 +110,11 @@ function useNext(id: string, partition: number, offset: number): number | undefi
 
 export function RecordScreen({ id, partition, offset }: { id: string; partition: string; offset: string }) {
   const record = useQuery<ExplainRecordResponse>(`/pipelines/${id}/explain?partition=${partition}&offset=${offset}`)
-  const since = useRedriven(id, record.data ?? {})
+  const { redriven, redrives } = record.data ?? {}
+  const by = redriven ? redrives?.at(-1)?.revision : undefined
+  const since = useQuery<ExplainRecordResponse>(
+    by === undefined ? null : `/pipelines/${id}/explain?partition=${partition}&offset=${offset}&revision=${by}`,
+  )
   const next = useNext(id, Number(partition), Number(offset))
   const at = (to: number): string => `${HOME.pathname}pipelines/${id}/records/${partition}/${to}`
   return (
@@ -170,7 +155,7 @@ export function RecordScreen({ id, partition, offset }: { id: string; partition:
               {trace.steps.map((step) => (
                 <Step key={step.step} step={step} />
               ))}
-              <End trace={trace.redriven ? since : trace} isRedriven={trace.redriven} />
+              <End trace={by === undefined ? trace : since.data} by={by} />
             </ol>
           </>
         )}

@@ -4,6 +4,7 @@ import { layoutOf } from '../../layout-of.ts'
 import { invalidRequest, notFound, ServiceError } from '../../service-error.ts'
 import { deadLetterId, listDeadLettersOf } from '../../store/dead-letters.ts'
 import { findCanary } from '../../store/canaries.ts'
+import { listJobRevisions } from '../../store/jobs.ts'
 import { listLedger, listObserved } from '../../store/observed.ts'
 import { findRevision, listRevisions, type PipelineRow, type RevisionRow } from '../../store/pipelines.ts'
 import { chooseRecords, partitionsAsked } from '../../trace/choose-records.ts'
@@ -40,9 +41,13 @@ export const explainRecordOperation = operation(explainRecordContract, async (de
     ({ partition, from_offset }) => partition === query.partition && from_offset <= offset,
   )
   // Records before the pipeline's start were never handled by it: the ledger has no entry for them.
-  const handled = offset < (committed.get(query.partition)?.offset ?? 0n) && entries.length > 0
-  const revisionNumber = (handled ? entries.at(-1)?.revision : undefined) ?? pipeline.revision
+  const isHandled = offset < (committed.get(query.partition)?.offset ?? 0n) && entries.length > 0
+  const own = (isHandled ? entries.at(-1)?.revision : undefined) ?? pipeline.revision
+  const revisionNumber = query.revision ?? own
+  const handled = isHandled && revisionNumber === own
   const revision = await findRevision(deps.db, pipeline.id, revisionNumber)
+  if (!revision && query.revision !== undefined)
+    throw invalidRequest([{ path: '/query/revision', message: `is not a revision of the pipeline, whose latest is ${pipeline.revision}` }])
   if (!revision) throw new ServiceError('conflict', `revision ${revisionNumber}, which handled the record, is no longer known`)
   await deps.deadLetters.catchUp(pipeline)
   const deadLetters = await listDeadLettersOf(deps.db, pipeline.id, layout.topicId, query.partition, query.offset)
@@ -52,7 +57,13 @@ export const explainRecordOperation = operation(explainRecordContract, async (de
     mayBeOff: await isCanaryOff(deps, pipeline, revision, record),
   })
   // What an external system refuses is known from its dead letters alone.
-  const refused = deadLetters.find(({ step }) => step > revision.definition.steps.length && trace.outcome === 'delivered')
+  const refused = deadLetters.find(
+    ({ step }) => revisionNumber === own && step > revision.definition.steps.length && trace.outcome === 'delivered',
+  )
+  const jobs = await listJobRevisions(
+    deps.db,
+    deadLetters.flatMap(({ status, job_id }) => (status === 'redriven' && job_id !== null ? [job_id] : [])),
+  )
   return {
     status: 200,
     body: {
@@ -64,6 +75,7 @@ export const explainRecordOperation = operation(explainRecordContract, async (de
       ...(refused ? { outcome: 'dead_letter' as const, reason: refusal(refused.error_code, refused.error_message) } : {}),
       dead_letter_ids: deadLetters.map(deadLetterId),
       redriven: deadLetters.length > 0 && deadLetters.every(({ status }) => status === 'redriven'),
+      redrives: jobs.map(({ id, revision: ran }) => ({ job_id: id, revision: ran })),
     },
   }
 })

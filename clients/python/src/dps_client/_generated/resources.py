@@ -260,9 +260,9 @@ class Pipelines:
         """Records as they pass a place of the pipeline, as server-sent events: sampled where they are many, resumable by Last-Event-ID."""
         return listen(self._transport, f"/pipelines/{segment(id_)}/tail", {"filter": filter, "last": last, "at": at}, last_event_id)
 
-    def explain_record(self, id_: str, *, partition: int, offset: int) -> types.ExplainRecordResponse:
-        """Run one source record again through the revision that handled it, and report what each step did."""
-        return cast("types.ExplainRecordResponse", self._transport.call("GET", f"/pipelines/{segment(id_)}/explain", query={"partition": partition, "offset": offset}))
+    def explain_record(self, id_: str, *, partition: int, offset: int, revision: Union[int, None] = None) -> types.ExplainRecordResponse:
+        """Run one source record again through the revision that handled it, or another one, and report what each step did."""
+        return cast("types.ExplainRecordResponse", self._transport.call("GET", f"/pipelines/{segment(id_)}/explain", query={"partition": partition, "offset": offset, "revision": revision}))
 
     def preview(self, id_: str, body: types.PreviewRequest | None = None) -> types.PreviewPipelineResponse:
         """Run a chain over real records of the source; writes and commits nothing."""

@@ -303,6 +303,7 @@ ExplainRecordResponse = TypedDict("ExplainRecordResponse", {
     "uncertain": "NotRequired[str]",
     "dead_letter_ids": "List[str]",
     "redriven": "bool",
+    "redrives": "List[dict[str, Any]]",
 })
 
 Flag = Literal["true", "false"]
