@@ -40,7 +40,7 @@ const BEHIND: Record<(typeof BUILT_IN_NAMES)[number], [config: Record<string, un
   parse: [{ field: 'name', format: 'json' }, { name: 'any' }],
   explode: [{ field: 'tags' }, { tags: 'any' }],
   cast: [{ fields: { name: 'integer' } }, { name: 'integer?' }],
-  redact: [{ fields: { name: 'mask' } }, { name: 'string' }],
+  redact: [{ fields: { name: 'mask' } }, { name: 'string?' }],
   'text-classifier': [{ field: 'name', output_field: 'mood' }, { mood: 'string' }],
   'map-fields': [{ set: { n: 1 } }, { n: 'integer' }],
   cel: [{ emit: '[value]' }, undefined],
@@ -48,6 +48,23 @@ const BEHIND: Record<(typeof BUILT_IN_NAMES)[number], [config: Record<string, un
 it.each(Object.entries(BEHIND))('knows what dps/%s leaves', async (name, [config, types]) => {
   const fields = { id: 'integer', name: 'string?', tags: 'array<string>' }
   expect(await fieldsAfter(fields, [{ name: `dps/${name}`, config }], typesOf)).toEqual(types && { ...fields, ...types })
+})
+
+it('knows what dps/redact leaves: null stays null, and a text in which something was found has lost its form', async () => {
+  const fields = { id: 'integer', of: 'any', price: 'decimal', at: 'datetime?', name: 'string', nums: 'array<integer>', ids: 'array<uuid>' }
+  const after = (config: Record<string, unknown>) => fieldsAfter(fields, [{ name: 'dps/redact', config }], typesOf)
+  expect(await after({ fields: { id: 'null', of: 'mask', price: 'hash', at: 'mask', name: 'drop', 'nums.0': 'mask' } })).toEqual({
+    id: 'integer?',
+    of: 'string?',
+    price: 'string',
+    at: 'string?',
+    nums: 'any',
+    ids: 'array<uuid>',
+  })
+  expect(await after({ detect: ['card'], fields: { nothing: 'mask' } })).toEqual({ ...fields, price: 'any', at: 'any', ids: 'any' })
+  const renamed = { name: 'dps/map-fields', config: { rename: { name: 'id' } } }
+  const masked = { name: 'dps/redact', config: { fields: { name: 'mask' } } }
+  expect(await fieldsAfter({ id: 'integer', name: 'string?' }, [masked, renamed], typesOf)).toEqual({ id: 'any' })
 })
 
 it('knows what dps/validate, dps/map-fields and dps/flatten leave', async () => {

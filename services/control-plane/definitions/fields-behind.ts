@@ -3,6 +3,7 @@ import type { PipelineRequest } from '../../../shared/api/pipelines.ts'
 import { findConnector } from '../../../shared/connectors/catalogue.ts'
 import { StreamConfig, streamConnector } from '../../../shared/connectors/stream/connector.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
+import { bare, isOptional } from '../../../shared/model/stream-schema.ts'
 import type { Deps } from '../deps.ts'
 import type { Queryable } from '../store/database.ts'
 import { findStream } from '../store/streams.ts'
@@ -56,6 +57,25 @@ function hasPrefix(sorted: readonly string[], prefix: string): boolean {
   return sorted[low]?.startsWith(prefix) ?? false
 }
 
+/** Types of texts that have a form, also as items: what is found in one, and masked, leaves it without. */
+const TEXTS_OF_A_FORM = /datetime|date|uuid|decimal|bytes/
+
+/** The types behind `dps/redact`, which leaves null as it is. */
+function redactedFields(fields: Fields, config: StepConfig): Fields {
+  const hidden = (config.fields ?? {}) as Record<string, unknown>
+  const paths = Object.keys(hidden).toSorted((a, b) => (a < b ? -1 : 1))
+  const looksIntoTexts = Array.isArray(config.detect) && config.detect.length > 0
+  const typeOf = (name: string, type: string): string => {
+    const action = Object.hasOwn(hidden, name) ? hidden[name] : undefined
+    if (action === 'mask' || action === 'hash') return isOptional(type) || type === 'any' ? 'string?' : 'string'
+    if (action === 'null') return type === 'any' ? 'any' : `${bare(type)}?`
+    if (type.startsWith('array') && hasPrefix(paths, `${name}.`)) return 'any'
+    return looksIntoTexts && TEXTS_OF_A_FORM.test(type) ? 'any' : type
+  }
+  const left = Object.entries(fields).filter(([name]) => !Object.hasOwn(hidden, name) || hidden[name] !== 'drop')
+  return Object.fromEntries(left.map(([name, type]) => [name, typeOf(name, type)]))
+}
+
 /** What each built-in SmartModule does to the types of members; after any other one, and where it makes new records, they are not known. */
 const FIELDS_BEHIND: Record<
   string,
@@ -80,11 +100,7 @@ const FIELDS_BEHIND: Record<
   'dps/flatten': (fields) => (Object.values(fields).some((type) => /^(object|any)\??$/.test(type)) ? undefined : fields),
   'dps/cel': (fields, { set, emit }, typesOf) =>
     emit === undefined ? celFields(fields, (set ?? {}) as Record<string, unknown>, typesOf) : undefined,
-  'dps/redact': (fields, config) => {
-    const hidden = (config.fields ?? {}) as Record<string, unknown>
-    const left = Object.entries(fields).filter(([name]) => hidden[name] !== 'drop')
-    return Object.fromEntries(left.map(([name, type]) => [name, hidden[name] === 'mask' || hidden[name] === 'hash' ? 'string' : type]))
-  },
+  'dps/redact': redactedFields,
   'dps/text-classifier': (fields, { output_field }) =>
     typeof output_field === 'string' ? { ...fields, [output_field]: 'string' } : fields,
   'dps/cast': (fields, config) => {
