@@ -2,6 +2,7 @@
 import { z, type ZodError } from 'zod'
 import { invalidRequest, type Detail } from '../service-error.ts'
 import { pointer } from '../../../shared/model/json-pointer.ts'
+import { faultWords } from './fault-words.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 
 type Issue = ZodError['issues'][number]
@@ -32,9 +33,9 @@ function detailsOf(issue: Issue, root: string): Detail[] {
 /** Returns the parsed value, or its faults: no more than are shown, because putting a fault into words takes longer than finding it. */
 export function validated<T extends z.ZodType>(schema: T, value: unknown, root = ''): { value: z.output<T> } | { details: Detail[] } {
   // As `safeParse` does, which words each of them.
-  const context = { async: false, reportInput: true }
+  const context = { async: false, reportInput: true, error: faultWords }
   const parsed = schema._zod.run({ value, issues: [] }, context)
-  if (parsed instanceof Promise) throw new Error('the schema has a check that waits')
+  if (parsed instanceof Promise) throw new Error('the schema has an asynchronous check')
   if (parsed.issues.length === 0) return { value: parsed.value as z.output<T> }
   const details: Detail[] = []
   for (const each of parsed.issues) {

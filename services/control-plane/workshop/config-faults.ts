@@ -7,6 +7,9 @@ import { pointer } from '../../../shared/model/json-pointer.ts'
 const FAULTS_MAX = 100
 const TEXT_MAX = 500
 
+/** The validator's words for these are about the object, not about the member that the path names. */
+const WORDS: Record<string, string> = { additionalProperties: 'is not a parameter of this SmartModule', required: 'is required' }
+
 /** One fault of a config; `path` is a JSON pointer into it. */
 export type ConfigFault = { path: string; message: string }
 
@@ -28,13 +31,13 @@ export function configFaults(parameters: unknown, config: unknown): ConfigFault[
   if (validate(config)) return []
   // An `if` that fails is there beside what its `then` or `else` found.
   const errors = (validate.errors ?? []).filter(({ keyword }) => keyword !== 'if')
-  return errors.slice(0, FAULTS_MAX).map(({ instancePath, message, params, propertyName }) => {
+  return errors.slice(0, FAULTS_MAX).map(({ instancePath, keyword, message = 'is wrong', params, propertyName }) => {
     // What is wrong with a name is said of the object that has it.
     const member: unknown = params.missingProperty ?? params.additionalProperty ?? params.propertyName ?? propertyName
     const allowed = Array.isArray(params.allowedValues) ? `: ${params.allowedValues.join(', ')}` : ''
     return {
       path: pointer(member === undefined ? [] : [String(member)], instancePath).slice(0, TEXT_MAX),
-      message: `${message ?? 'is wrong'}${allowed}`.slice(0, TEXT_MAX),
+      message: `${WORDS[keyword] ?? message}${allowed}`.slice(0, TEXT_MAX),
     }
   })
 }
