@@ -237,12 +237,16 @@ def caught(records, **more):
     raise AssertionError("it was written")
 error = caught(slow({"n": "refused"}, {"n": 2}, {"n": 3}), silence=0.05)
 assert (error.code, error.records) == ("invalid_request", 0) and len(bodies) == 1, (error, bodies)
-for wrong, said in ((object(), "a object is no value of JSON"), (datetime(2026, 1, 2), "2026-01-02 00:00:00 has no time zone"),
+for wrong, said in ((object(), "a value of the type object can't be written as JSON"), (datetime(2026, 1, 2), "2026-01-02 00:00:00 has no time zone"),
                     ("\\ud800", "a text has half of a surrogate pair, which is no Unicode")):
     error = caught(({"n": n if n < 7 else wrong} for n in range(9)), records_max=5)
     assert error.code == "failed" and error.records == 7 and [len(each) for each in bodies] == [5, 2], (error, bodies)
-    assert error.details == [{"path": "/records/7", "message": said}], error.details
-    assert str(error) == f"/records/7: {said} (7 records were written before)", error
+    assert error.details == [{"path": "/records/7/n", "message": said}], error.details
+    assert str(error) == f"/records/7/n: {said} (7 records were written before)", error
+itself = {"a/b": [1]}
+itself["a/b"].append(itself)
+assert caught([itself]).details[0]["path"].startswith("/records/0/a~1b/1/a~1b/1"), "no end"
+assert caught([{"a/b": [0, {"c": {1, 2}}]}]).details[0]["path"] == "/records/0/a~1b/1/c"
 def broken():
     yield {"n": 1}
     raise OSError("the source is broken")

@@ -80,20 +80,21 @@ class WriteError(_Kept):
     """Not all records were written; `records` of them were. `__cause__` says why; its places count within the request that was refused.
 
     `code` is the service's for a refusal, `unreachable` where no answer came, `failed` where the source of the records did. In `details`,
-    `/records/7/id` is a member of the source's eighth record, and `/records/7` one that could not be written as JSON. `status` and `request_id` are those of the answer, where there was one.
+    `/records/7/id` is a member of the source's eighth record, also one that could not be written as JSON. `status` and `request_id` are those
+    of the answer, where there was one.
     """
 
-    def __init__(self, records: int, cause: BaseException, refused: int | None = None) -> None:
+    def __init__(self, records: int, cause: BaseException, refused: str | None = None) -> None:
         def counted(text: str) -> str:
             return _PLACE.sub(lambda match: f"{match[1]}{int(match[2]) + records}", text)
 
-        said = counted(str(cause)) if refused is None else f"/records/{refused}: {cause}"
+        said = counted(str(cause)) if refused is None else f"{refused}: {cause}"
         super().__init__(f"{said} ({records} {'record was' if records == 1 else 'records were'} written before)")
         self.records = records
         self.code = "failed"
         self.status: int | None = None
         self.request_id: str | None = None
-        self.details: list[Detail] = [] if refused is None else [{"path": f"/records/{refused}", "message": str(cause)}]
+        self.details: list[Detail] = [] if refused is None else [{"path": refused, "message": str(cause)}]
         if isinstance(cause, ApiError):
             self.code = cause.code
             self.status = cause.status

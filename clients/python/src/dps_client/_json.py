@@ -33,6 +33,31 @@ def loads(text: str) -> Any:
     return json.loads(text, parse_float=_number)
 
 
+# A value that contains itself has no end.
+_DEPTH_MAX = 50
+
+
+def unwritable_in(value: Any) -> str:
+    """JSON pointer to the first member that `dumps` refuses; empty where it is the value itself, or none."""
+    path = ""
+    for _ in range(_DEPTH_MAX):
+        members: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, (list, tuple)) else ()
+        found = next(((name, member) for name, member in members if not _is_writable(member)), None)
+        if found is None:
+            break
+        name, value = found
+        path += "/" + str(name).replace("~", "~0").replace("/", "~1")
+    return path
+
+
+def _is_writable(value: Any) -> bool:
+    try:
+        dumps(value)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
+
+
 def dumps(value: Any) -> str:
     """Writes JSON, Decimals as numbers with all their digits.
 
@@ -46,7 +71,7 @@ def dumps(value: Any) -> str:
         if isinstance(each, date):
             return each.isoformat()
         if not isinstance(each, Decimal):
-            raise TypeError(f"a {type(each).__name__} is no value of JSON")
+            raise TypeError(f"a value of the type {type(each).__name__} can't be written as JSON")
         if not each.is_finite():
             raise ValueError(f"{each} is no number of JSON")
         found.append(str(each))

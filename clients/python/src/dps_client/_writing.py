@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._errors import WriteError
-from ._json import dumps
+from ._json import dumps, unwritable_in
 from ._transport import Transport, segment
 
 RECORDS_MAX = 5000
@@ -110,7 +110,7 @@ def write_records(
 ) -> Written:
     """Writes them all. Raises WriteError where the source or the service fails, and for a record that is no JSON."""
     batches = _Batches(transport, stream_id, key_prefix, on_progress)
-    refused: int | None = None
+    refused: str | None = None
     try:
         # With a prefix, the same records must make the same requests again, however long their source takes.
         if key_prefix is None:
@@ -119,7 +119,7 @@ def write_records(
             try:
                 line = dumps(record)
             except (TypeError, ValueError, RecursionError):
-                refused = number
+                refused = f"/records/{number}{unwritable_in(record)}"
                 raise
             batches.add(line, records_max)
         batches.flush()
