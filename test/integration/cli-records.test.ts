@@ -97,6 +97,12 @@ describe('dps with records', () => {
     expect(await dps(['compile', 'binary.wasm'])).toMatchObject({ code: 2, err: expect.stringContaining('is compiled already') })
   })
 
+  it('shows what a source logs beside what it makes', async () => {
+    const code = `import { Record, log } from 'dps'\nexport function filter(record: Record): bool {\n  log('seen', 'warn')\n  return true\n}\n`
+    await writeFile(join(home, 'says.ts'), code)
+    expect((await dps(['try', 'says.ts', '--records', 'records.ndjson'])).out).toMatch(/LOG\n0:0 .* (warn )?seen\n/)
+  })
+
   it('begins a project that applies, tests and runs as it is', async () => {
     const name = unique('project')
       .replaceAll(/[^a-z0-9]+/gi, '-')
@@ -113,6 +119,8 @@ describe('dps with records', () => {
       code: 0,
       out: expect.stringContaining('filtered'),
     })
+    const again = await dps(['deploy', at('big-only.ts'), '--name', `${name} big-only`])
+    expect([again.code, again.err]).toEqual([0, expect.stringContaining(`the pipeline ${name} large orders stays at 1.0.0`)])
     await writeFile(at('dps.yaml'), `dps: 1\nset: ${name}\n`)
     expect((await dps(['apply', at('dps.yaml'), '--prune'])).code).toBe(0)
   })
@@ -182,6 +190,14 @@ describe('dps with records', () => {
     const groups = json<object[]>(await dps(['dlq', 'groups', pipeline, '-o', 'json']))
     expect(groups).toMatchObject([{ count: 1, step: 1, error_code: 'record_failed', message: 'thirteen' }])
     expect(json(await dps(['dlq', 'redrive', pipeline, '--dry-run', '-o', 'json']))).toEqual({ dry_run: true, count: 1 })
+    const counts = ['--dry-run', '-o', 'json', '--step', '1', '--error', 'record_failed', '--module']
+    for (const [named, count] of [
+      [module, 1],
+      [`${module}@1.0.1`, 1],
+      [`${module}@1.0.0`, 0],
+    ] as const)
+      expect(json(await dps(['dlq', 'redrive', pipeline, ...counts, named]))).toEqual({ dry_run: true, count })
+    expect(json(await dps(['dlq', 'list', pipeline, '--step', '2', '-o', 'json']))).toEqual([])
     const redriven = await dps(['dlq', 'redrive', pipeline, '--wait', '-o', 'json'])
     expect(redriven.code).toBe(1)
     expect(await dps(['dlq', 'redrive', pipeline, '--wait'])).toMatchObject({

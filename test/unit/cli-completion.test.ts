@@ -22,7 +22,12 @@ describe('completion in bash', () => {
     expect(await offered('list', 'st')).toEqual(['streams'])
     expect(await offered('delete', 's')).toEqual(['streams', 'smartmodules', 'secrets'])
     expect(await offered('completion', 'b')).toEqual(['bash'])
-    expect(await offered('-o', 'js')).toEqual([])
+    expect(await offered('-o', 'js')).toEqual(['json'])
+    expect(await offered('dlq', 'list', 'some-pipeline', '--status', 're')).toEqual(['redriving', 'redriven'])
+    // What any text may follow is left to the shell.
+    expect(await offered('--profile', '')).toEqual([])
+    expect(await offered('tail', 'some-pipeline', '--at', '')).toEqual([])
+    expect(await offered('get', 'streams', '')).not.toContain('streams')
     expect(await offered('-o', 'json', '--profile', 'shop', 'exp')).toEqual(['explain', 'export'])
     expect(await offered('list', '-o', 'json', 'st')).toEqual(['streams'])
   })
@@ -30,5 +35,6 @@ describe('completion in bash', () => {
   it('is there for zsh and fish', async () => {
     expect(await script('zsh')).toContain('compdef _dps dps')
     expect(await script('fish')).toContain("-a 'redrive'")
+    expect(await script('zsh')).toContain('compadd -- table json yaml ndjson')
   })
 })

@@ -49,12 +49,20 @@ export function fromYaml(text: string): unknown {
     lineCounter,
   })
   const [wrong] = [...document.errors, ...document.warnings]
+  if (wrong?.code === 'MULTIPLE_DOCS') throw new Error('it has several documents (---), where one is needed')
   if (wrong) throw wrong
   visit(document, {
     Scalar(_key, { value, source = '', range }) {
       if (typeof value !== 'number' || EXACT.test?.test(source)) return
       if (Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))) return
       throw new Error(`line ${lineCounter.linePos(range?.[0] ?? 0).line}: ${source} is not a number of JSON`)
+    },
+  })
+  visit(document, {
+    Alias(_key, alias) {
+      if (alias.resolve(document) !== undefined) return
+      const { line } = lineCounter.linePos(alias.range?.[0] ?? 0)
+      throw new Error(`line ${line}: there is no &${alias.source} before *${alias.source}`)
     },
   })
   return document.toJS()

@@ -46,6 +46,13 @@ export function openProgram(io: Io): Command {
 const wrongUse = ({ message, code }: CommanderError): string =>
   code === 'commander.help' ? 'a command is missing (dps --help lists them)' : message.replace(/^error: /, '')
 
+/** The first word that is no option or its value, if it is no command. */
+function unknownIn(program: Command, args: readonly string[]): string | undefined {
+  const valued = program.options.filter(({ required }) => required).flatMap(({ short, long }) => [short, long])
+  const word = args.find((each, index) => !each.startsWith('-') && !valued.includes(args[index - 1]))
+  return word === undefined || word === 'help' || program.commands.some((each) => each.name() === word) ? undefined : word
+}
+
 /** Runs one command line; resolves with the exit code. */
 export async function runProgram(args: readonly string[], io: Io): Promise<number> {
   // Before the options are known, because they may be what is wrong.
@@ -57,9 +64,12 @@ export async function runProgram(args: readonly string[], io: Io): Promise<numbe
     return io.signal.aborted ? EXIT.interrupted : EXIT.done
   } catch (error) {
     if (io.signal.aborted || error instanceof Interrupted) return EXIT.interrupted
-    // Help and versions end with 0.
-    if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done
-    const { exit, told } = outcomeOf(error instanceof CommanderError ? new Misused(wrongUse(error)) : error)
+    const isHelp = error instanceof CommanderError && error.exitCode === 0
+    const unknown = isHelp ? unknownIn(program, args) : undefined
+    // Help and versions end with 0; commander gives the program's for a command that it does not know.
+    if (isHelp && unknown === undefined) return EXIT.done
+    const wrong = unknown === undefined ? error : new Misused(`unknown command '${unknown}' (dps --help lists them)`)
+    const { exit, told } = outcomeOf(wrong instanceof CommanderError ? new Misused(wrongUse(wrong)) : wrong)
     io.note(isJson ? JSON.stringify({ error: told }) : textOf(told))
     return exit
   }

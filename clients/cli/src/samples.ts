@@ -7,10 +7,23 @@ import { Misused } from './outcome.ts'
 
 const Sample = z.looseObject({ records: z.array(z.unknown()) })
 
+const WHY: Record<string, string> = {
+  ENOENT: 'there is no such file',
+  EISDIR: 'it is a folder',
+  ENOTDIR: 'a part of the path is no folder',
+  EACCES: 'it is not readable for this user',
+}
+
+/** Why a file can't be read, without the names of system calls. */
+export function whyUnreadable(error: unknown): string {
+  const { code = '', message } = error instanceof Error ? (error as NodeJS.ErrnoException) : { message: String(error) }
+  return WHY[code] ?? message
+}
+
 /** The file's bytes. Throws Misused, saying that `at` names it. */
 export async function readable(path: string, at: string): Promise<Buffer> {
   return readFile(path).catch((error: unknown) => {
-    throw new Misused(`${at}: ${path} can't be read: ${error instanceof Error ? error.message : String(error)}`)
+    throw new Misused(`${at}: ${path} can't be read: ${whyUnreadable(error)}`)
   })
 }
 

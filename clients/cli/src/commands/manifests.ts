@@ -11,9 +11,10 @@ import { readableText, samplesAt } from '../samples.ts'
 import { moduleIn } from '../trials.ts'
 
 /** As written: a SmartModule's source and tests may be the names of files. */
+const NO_OBJECT = { error: 'must be an object' }
 const Written = z.looseObject({
   smartmodules: z
-    .record(z.string(), z.looseObject({ source: z.unknown().optional(), tests: z.unknown().optional() }))
+    .record(z.string(), z.looseObject({ source: z.unknown().optional(), tests: z.unknown().optional() }, NO_OBJECT), NO_OBJECT)
     .nullable()
     .optional(),
 })
@@ -38,20 +39,29 @@ async function manifestIn(file: string): Promise<Manifest> {
   const written = Written.safeParse(value)
   if (!written.success)
     throw new Misused(`${file}: ${written.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ')}`)
+  const faults: string[] = []
+  /** What a file holds. All files that can't be read are named at once. */
+  const read = async <T extends object>(reading: Promise<T>): Promise<T | object> =>
+    reading.catch((error: unknown) => {
+      if (!(error instanceof Misused)) throw error
+      faults.push(error.message)
+      return {}
+    })
   const smartmodules: [string, unknown][] = []
   for (const [name, { source, tests, ...rest }] of Object.entries(written.data.smartmodules ?? {})) {
     const at = `smartmodules.${name}`
     const part = {
       ...rest,
-      ...(typeof source === 'string' ? await moduleIn(resolve(folder, source), `${at}.source`) : { source }),
+      ...(typeof source === 'string' ? await read(moduleIn(resolve(folder, source), `${at}.source`)) : { source }),
       ...(typeof tests === 'string'
-        ? { tests: await samplesAt(resolve(folder, tests), `${at}.tests`) }
+        ? await read(samplesAt(resolve(folder, tests), `${at}.tests`).then((samples) => ({ tests: samples })))
         : tests === undefined
           ? {}
           : { tests }),
     }
     smartmodules.push([name, part])
   }
+  if (faults.length > 0) throw new Misused(faults.join('\n  '))
   // An empty block of YAML is null; the service says what else is wrong.
   const members = Object.entries({ ...written.data, smartmodules: Object.fromEntries(smartmodules) }).filter(([, value]) => value !== null)
   return Object.fromEntries(members) as unknown as Manifest
