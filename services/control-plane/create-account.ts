@@ -1,5 +1,5 @@
 /**
- * Creates an account and its first API key (there is no dashboard yet): `create-account.ts NAME TYPE [--read-only]` with the control
+ * Creates an account and its first API key, run by the operator: `create-account.ts NAME TYPE [--read-only]` with the control
  * plane's environment. Prints one JSON line; the secret is shown only this once. --read-only adds a second key with only `*:read` scopes.
  */
 import { loadControlPlaneConfig } from '../../shared/config/config.ts'

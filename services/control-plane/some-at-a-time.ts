@@ -3,7 +3,7 @@
 type Line = { running: number; waiting: (() => void)[]; timer?: NodeJS.Timeout }
 
 export type LineRules = {
-  /** In how many milliseconds more work may begin beside so much: 0 is now, Infinity not before some of it has ended. */
+  /** Milliseconds until the next work may begin beside the `running` one: 0 is now, Infinity is when some of that has ended. */
   msUntilNext(key: string, running: number, hasWaited: boolean): number
   waitMaxMs: number
   /** Makes the error for work that has waited for longer, would have to, or comes when `waitingMax` wait already. */

@@ -16,7 +16,7 @@ export type Undoing = { beginUndo(): Promise<boolean>; undo(): Promise<void>; on
 
 /**
  * Waits for what makes a resource; throws what it throws, or 503 at the deadline, after nothing is left half done if possible. The undo
- * comes after the end of the making, which would otherwise go on making what was removed already.
+ * waits until `making` has ended, so that nothing is made behind it.
  */
 export async function finishOrUndo(making: Promise<void>, what: string, { beginUndo, undo, onLeft }: Undoing): Promise<void> {
   try {

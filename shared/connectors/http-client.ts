@@ -8,7 +8,7 @@ import type { Secret } from './secret.ts'
 type Auth =
   | { kind: 'bearer'; token: Secret }
   | { kind: 'oauth2'; token_url: string; client_id: string; client_secret: Secret; scope?: string }
-/** Where requests go with: headers, authentication, and the time limit of one request in milliseconds. */
+/** What every request of a connector has: headers, authentication, and a time limit in milliseconds. */
 export type HttpPlace = { headers: Record<string, string | Secret>; auth?: Auth; timeout_ms: number }
 /** One request. */
 export type Asked = { method: string; headers?: Record<string, string>; body?: Uint8Array | string }

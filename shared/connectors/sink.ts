@@ -44,7 +44,10 @@ export type Written =
    * leaves it out, so that it need not wait as long as after failures in a row.
    */
   | { kind: 'retry'; afterMs: number; reason: string; hasProgressed?: boolean }
-  /** Nothing was written, because of these records. The delivery can succeed without them. */
+  /**
+   * Because of these records. Nothing was written, or what was is remembered or replaced when the delivery is repeated without them, which
+   * can succeed.
+   */
   | { kind: 'at_fault'; records: RefusedRecord[] }
   /** The sink's own position differs from `from`: continue from the sink's position. */
   | { kind: 'moved'; reason: string }

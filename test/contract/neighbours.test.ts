@@ -102,7 +102,8 @@ describe('a neighbour does not wait for', () => {
     const [from, to] = [`${set} from`, `${set} to`]
     const streams = JSON.stringify({ [from]: { schema: { a: 'string' } }, [to]: { schema: { a: 'string' } } })
     const k = `[${'[],'.repeat(count - 1)}[]]`
-    const pipeline = `{"source":{"stream":"${from}"},"steps":[{"module":"dps/cel","with":{"k":${k}}}],"sink":{"stream":"${to}"}}`
+    const config = `{"field":"a","into":"x","table":{"k":{"v":${k}}}}`
+    const pipeline = `{"source":{"stream":"${from}"},"steps":[{"module":"dps/lookup","with":${config}}],"sink":{"stream":"${to}"}}`
     const body = `{"manifest":{"dps":1,"set":"${set}","streams":${streams},"pipelines":{"p":${pipeline}}}}`
     expect((await besides(() => client.call('POST', '/v1/manifests/plan', body))).status).toBe(status)
   })

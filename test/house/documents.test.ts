@@ -59,7 +59,7 @@ describe('documents', () => {
     expect(Object.keys(ERROR_CODES).filter((each) => !table.includes(`\`${each}\``))).toEqual([])
   })
 
-  it('and comments have no riddles: say what there is not, or who', () => {
+  it('and comments name who or what they are about', () => {
     const riddles = tracked
       .filter((path) => /\.(ts|md)$/.test(path) && !path.includes('/generated/'))
       .filter((path) => path !== 'test/house/documents.test.ts' && !path.endsWith('/lexicon.ts'))
@@ -199,7 +199,7 @@ describe('lists', () => {
     expect(tracked.filter((path) => /^docs\/.*\.md$/.test(path) && !shown.has(path))).toEqual([])
   })
 
-  /** Built-ins whose schema allows no config that means nothing, or whose own tests have those. */
+  /** Built-ins whose schema refuses every config that has no effect, or whose own tests refuse them. */
   const HAVE_NONE = ['cel', 'redact', 'explode', 'flatten', 'route-by', 'sample', 'validate']
   it.each<[path: string, what: string, without?: string[]]>([
     ['test/bench/modules.ts', 'what one costs'],

@@ -44,7 +44,7 @@ export function createUnsentAnswers(bytesMax = WAITING_BYTES_MAX, largest = LARG
     const before = waiting.get(accountId) ?? 0
     // An answer that is larger than all that may wait passes alone.
     if (before === 0 || before + bytes <= bytesMax) return
-    throw new ServiceError('rate_limit_exceeded', 'too much waits for clients of the account that do not read their answers, or slowly', {
+    throw new ServiceError('rate_limit_exceeded', 'too many answers wait for clients of the account that read them slowly or not at all', {
       headers: { 'Retry-After': '1' },
     })
   }

@@ -8,7 +8,7 @@ import { confirmByProvider, findSession, findSigningIn, type MemberRow, type Nam
 /** What the browser went to the provider with. */
 export type Wanted = { sessionHash: Buffer | undefined; accountId: string | undefined }
 
-/** One member, or several of which the person must choose; none where the person has confirmed none. */
+/** The members that the person has confirmed: none, one, or several to choose from. */
 export async function provenMembers(
   db: Queryable,
   email: string,

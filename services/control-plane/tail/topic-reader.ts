@@ -22,7 +22,7 @@ export type TopicReader = {
 /** Partitions that one look reads; the others have their turn at the next looks. */
 const PARTITIONS_MAX = 8
 const BYTES_MAX = 1 << 20
-/** A transaction's marker takes the last offset, and a sample of one offset would see it alone. */
+/** A sample of one offset would see no record: the last offset is that of a transaction's marker. */
 const SAMPLE_MIN = 5n
 
 const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)

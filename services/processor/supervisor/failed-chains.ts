@@ -1,6 +1,6 @@
 /**
- * Chain tasks that have failed, of pipelines with an intake. Nothing handles what the intake would read, and its topic keeps everything: so
- * it stops, wherever in the fleet it runs. A record on `dps.fleet`, which the processor of the failed task writes and removes.
+ * Chain tasks that have failed, of pipelines with an intake. The intake stops meanwhile, wherever in the fleet it runs: its topic would
+ * keep all that it reads and no chain handles. A record on `dps.fleet`, which the processor of the failed task writes and removes.
  */
 import { z } from 'zod'
 import { runIdOf, tasksOf, type PipelineDefinition } from '../../../shared/model/definition.ts'

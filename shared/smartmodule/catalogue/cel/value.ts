@@ -101,7 +101,7 @@ export function bytesAt(kind: K, ptr: usize, length: usize): Value {
   return value
 }
 
-/** A piece of bytes that were made for it. A value that lasts keeps them; others are used again sooner than they are collected. */
+/** A piece of bytes of its own. A value beyond the pool holds on to them; the pool's values are used again before they are collected. */
 export function pieceOf(kind: K, bytes: ArrayBuffer, length: usize): Value {
   const lasts = used >= POOL.length
   const value = bytesAt(kind, changetype<usize>(bytes), length)
