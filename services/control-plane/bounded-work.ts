@@ -11,7 +11,7 @@ const isTimeout = (error: unknown): boolean =>
   typeof error === 'object' && error !== null && 'code' in error && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
 
 /** CPU time of this thread, in milliseconds. */
-export function threadCpuMs(): number {
+export function ownCpuMs(): number {
   const { user, system } = process.threadCpuUsage()
   return (user + system) / 1000
 }
@@ -23,7 +23,7 @@ export function threadCpuMs(): number {
  */
 export function runBounded<T>(work: () => T, ms: number): T {
   let result: { value: T } | undefined
-  const before = threadCpuMs()
+  const before = ownCpuMs()
   context.work = () => {
     result = { value: work() }
   }
@@ -32,7 +32,7 @@ export function runBounded<T>(work: () => T, ms: number): T {
   } catch (error) {
     if (!isTimeout(error)) throw error
     const late = new TookTooLong(`it takes more than ${ms} ms`)
-    throw threadCpuMs() - before < ms / 2 ? unavailable('enough processor time', late) : late
+    throw ownCpuMs() - before < ms / 2 ? unavailable('enough processor time', late) : late
   } finally {
     context.work = undefined
   }

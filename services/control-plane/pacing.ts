@@ -3,7 +3,7 @@
  * account whose requests took long waits for several times as long before its next one begins. Only turns of several milliseconds count,
  * so that ordinary requests neither wait nor are measured for more than a microsecond.
  */
-import { threadCpuMs } from './bounded-work.ts'
+import { ownCpuMs } from './bounded-work.ts'
 import { ServiceError } from './service-error.ts'
 import { createOneAtATime } from './one-at-a-time.ts'
 import { createLines } from './some-at-a-time.ts'
@@ -61,7 +61,7 @@ function createTurns(onTurn: (ms: number) => void): Pace['turns'] {
         await nextTurn()
         ms = 0
       }
-      const [from, cpuFrom] = [performance.now() - ms, threadCpuMs()]
+      const [from, cpuFrom] = [performance.now() - ms, ownCpuMs()]
       let [steps, bytes] = [0, 0]
       try {
         while (index < count) {
@@ -75,7 +75,7 @@ function createTurns(onTurn: (ms: number) => void): Pace['turns'] {
       } finally {
         // A step that fails took its time too.
         ms = performance.now() - from
-        cpuMs += threadCpuMs() - cpuFrom
+        cpuMs += ownCpuMs() - cpuFrom
         if (ms >= TURN_MS) {
           onTurn(cpuMs)
           cpuMs = 0

@@ -9,7 +9,7 @@ type Auth =
   | { kind: 'bearer'; token: Secret }
   | { kind: 'oauth2'; token_url: string; client_id: string; client_secret: Secret; scope?: string }
 /** What every request of a connector has: headers, authentication, and a time limit in milliseconds. */
-export type HttpPlace = { headers: Record<string, string | Secret>; auth?: Auth; timeout_ms: number }
+export type HttpSettings = { headers: Record<string, string | Secret>; auth?: Auth; timeout_ms: number }
 /** One request. */
 export type Asked = { method: string; headers?: Record<string, string>; body?: Uint8Array | string }
 
@@ -31,7 +31,7 @@ const Token = z.object({ access_token: z.string().min(1), expires_in: z.coerce.n
 type HttpContext = Pick<ConnectorContext, 'secret' | 'learn' | 'now'> & { defaults: Pick<ConnectorContext['defaults'], 'addresses'> }
 
 /** Opens the client; secrets are read when a request needs them. */
-export function openHttpClient({ headers, auth, timeout_ms }: HttpPlace, context: HttpContext): HttpClient {
+export function openHttpClient({ headers, auth, timeout_ms }: HttpSettings, context: HttpContext): HttpClient {
   const guard = addressGuardOf(context.defaults.addresses)
   const agent = new Agent({
     connections: CONNECTIONS_MAX,

@@ -1,5 +1,5 @@
 /**
- * `make attack`: an account with 483 hostile modules and 233 lying servers against a service with a second account under 500 records a
+ * `make attack`: an account with hundreds of hostile modules and lying servers against a service with a second account under 500 records a
  * second. MODULES and SERVERS take so many of each, SEED says which. Writes latest.json; red when the second account notices.
  */
 import { spawn } from 'node:child_process'

@@ -2,14 +2,14 @@
  * How long work takes, and how long a piece of it keeps all else of the thread waiting: in processor time of the thread, in milliseconds.
  * What else the machine does meanwhile is no fault of the work.
  */
-import { threadCpuMs } from '../../services/control-plane/bounded-work.ts'
+import { ownCpuMs } from '../../services/control-plane/bounded-work.ts'
 
 /** The longest for which the event loop was held, and the whole. */
 export async function timesOf(work: () => Promise<unknown>): Promise<{ held: number; all: number }> {
-  const from = threadCpuMs()
+  const from = ownCpuMs()
   let [last, held] = [from, 0]
   const look = (): void => {
-    const now = threadCpuMs()
+    const now = ownCpuMs()
     held = Math.max(held, now - last)
     last = now
   }
@@ -20,23 +20,23 @@ export async function timesOf(work: () => Promise<unknown>): Promise<{ held: num
     clearInterval(timer)
   }
   look()
-  return { held, all: threadCpuMs() - from }
+  return { held, all: ownCpuMs() - from }
 }
 
 /** What work that waits for nothing takes. */
 export function timeOf(work: () => unknown): number {
-  const from = threadCpuMs()
+  const from = ownCpuMs()
   work()
-  return threadCpuMs() - from
+  return ownCpuMs() - from
 }
 
 /** The least that the work takes of three times: what is collected or compiled meanwhile may be other work's. */
 export async function bestOf(work: () => unknown): Promise<number> {
   const times: number[] = []
   for (let round = 0; round < 3; round++) {
-    const from = threadCpuMs()
+    const from = ownCpuMs()
     await work()
-    times.push(threadCpuMs() - from)
+    times.push(ownCpuMs() - from)
   }
   return Math.min(...times)
 }

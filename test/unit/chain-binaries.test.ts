@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { cacheFolder as folder } from '../../deploy/local/cache.ts'
-import { threadCpuMs } from '../../services/control-plane/bounded-work.ts'
+import { ownCpuMs } from '../../services/control-plane/bounded-work.ts'
 import { chainFaults, type ResolvedStep } from '../../services/control-plane/definitions/resolve-steps.ts'
 import type { Queryable } from '../../services/control-plane/store/database.ts'
 import { packed } from '../../services/control-plane/workshop/packed.ts'
@@ -72,11 +72,11 @@ describe('the binaries of a chain', () => {
     const { asked, db } = storeOf([binary])
     const step = stepOf(binary, 0)
     const steps = Array.from({ length: 16 }, (_, index) => ({ ...step, index }))
-    const cpuOfText = threadCpuMs()
+    const cpuOfText = ownCpuMs()
     JSON.stringify(packed({ binary: new Uint8Array(binary) }))
-    const cpuBefore = threadCpuMs()
+    const cpuBefore = ownCpuMs()
     expect(await chainFaults({ db, cacheFolder, workshop }, OWNER, steps, false)).toEqual([])
-    const cpuMs = threadCpuMs() - cpuBefore
+    const cpuMs = ownCpuMs() - cpuBefore
     expect(asked).toEqual([step.definition.sha256])
     // A text for each step took sixteen times the CPU time of one, in one piece.
     expect(cpuMs).toBeLessThan(Math.max(200, 6 * (cpuBefore - cpuOfText)))

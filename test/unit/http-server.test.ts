@@ -4,7 +4,7 @@ import type { RequestListener, Server } from 'node:http'
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { connectionsMaxOf, createHttpServer, type HttpServerOptions } from '../../services/control-plane/http-server.ts'
-import { threadCpuMs } from '../../services/control-plane/bounded-work.ts'
+import { ownCpuMs } from '../../services/control-plane/bounded-work.ts'
 import type { ServiceError } from '../../services/control-plane/service-error.ts'
 import { createUnsentAnswers, endUnread } from '../../services/control-plane/middleware/unsent-answers.ts'
 import { createLogger } from '../../shared/telemetry/log.ts'
@@ -215,7 +215,7 @@ describe('a request behind another one on its connection', () => {
     let release = () => {}
     await listen(({ url = '' }, response) => {
       begun.push(url)
-      for (const from = threadCpuMs(); threadCpuMs() - from < workMs;);
+      for (const from = ownCpuMs(); ownCpuMs() - from < workMs;);
       if (url === '/closing') response.setHeader('Connection', 'close')
       if (url !== '/held') return void response.end(url)
       response.write('held')

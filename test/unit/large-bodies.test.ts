@@ -1,7 +1,7 @@
 /** Requests with large bodies: how long one keeps the thread, and how many of an account are answered at once. */
 import { Readable } from 'node:stream'
 import { expect, it } from 'vitest'
-import { threadCpuMs } from '../../services/control-plane/bounded-work.ts'
+import { ownCpuMs } from '../../services/control-plane/bounded-work.ts'
 import { withDigits } from '../../services/control-plane/middleware/exact-numbers.ts'
 import { assertBounded, parseJsonBody } from '../../services/control-plane/middleware/json-body.ts'
 import { validated } from '../../services/control-plane/middleware/validate.ts'
@@ -95,7 +95,7 @@ function received(text: string): Context {
 it('an account whose body took long rests before its next large one; small ones and those of others do not wait', async () => {
   const bodies = createBodyReader(createPacer({ times: 20 }))
   const busy = () => {
-    for (const from = threadCpuMs(); threadCpuMs() - from < 50;);
+    for (const from = ownCpuMs(); ownCpuMs() - from < 50;);
     return 'validated'
   }
   const text = JSON.stringify({ x: 'x'.repeat(20_000) })

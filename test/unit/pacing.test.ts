@@ -1,7 +1,7 @@
 /** Long work of accounts: in short turns, one after the other, and with rests. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { threadCpuMs } from '../../services/control-plane/bounded-work.ts'
+import { ownCpuMs } from '../../services/control-plane/bounded-work.ts'
 import { pushedRecords } from '../../services/control-plane/ingest/pushed-records.ts'
 import { createPacer, UNPACED, type Pace } from '../../services/control-plane/pacing.ts'
 import { pageBytes, readJson } from '../../services/control-plane/stream-data/page-bytes.ts'
@@ -13,7 +13,7 @@ import { limitMs } from '../harness/machine-speed.ts'
 
 /** By the thread's own time, as it is counted: the machine may be busy with something else. */
 const busy = (ms: number) => {
-  for (const until = threadCpuMs() + ms; threadCpuMs() < until;);
+  for (const until = ownCpuMs() + ms; ownCpuMs() < until;);
 }
 const long =
   (ms: number, count = 1) =>
@@ -83,9 +83,9 @@ it('work that goes on when its request was answered ends at its next turn', asyn
 
 /** For how long of the thread's own time a timer was held up at most while the work went on. */
 async function latest(work: () => Promise<unknown>): Promise<number> {
-  let [last, most] = [threadCpuMs(), 0]
+  let [last, most] = [ownCpuMs(), 0]
   const timer = setInterval(() => {
-    const now = threadCpuMs()
+    const now = ownCpuMs()
     most = Math.max(most, now - last)
     last = now
   }, 5)
@@ -148,11 +148,11 @@ describe('an answer with the JSON of records', () => {
 
   it('holds the thread for no longer than copying it takes', () => {
     const letters = Array.from({ length: 6 }, () => ({ value: showValue(Buffer.from(`[${'1,'.repeat(500_000)}1]`)) }))
-    const from = threadCpuMs()
+    const from = ownCpuMs()
     expect(printed(letters).length).toBeGreaterThan(6 * MIB)
-    const ms = threadCpuMs() - from
-    const parsedFrom = threadCpuMs()
+    const ms = ownCpuMs() - from
+    const parsedFrom = ownCpuMs()
     JSON.stringify(letters)
-    expect(ms).toBeLessThan((threadCpuMs() - parsedFrom) / 4)
+    expect(ms).toBeLessThan((ownCpuMs() - parsedFrom) / 4)
   })
 })

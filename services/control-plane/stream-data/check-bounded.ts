@@ -2,7 +2,7 @@
  * Checks records by schemas from the registry, whose `pattern` and `anyOf` can take for ever: with a time limit, counted and paced by
  * account.
  */
-import { runBounded, threadCpuMs, TookTooLong } from '../bounded-work.ts'
+import { runBounded, ownCpuMs, TookTooLong } from '../bounded-work.ts'
 import { openKept } from '../kept.ts'
 import { invalidRequest, ServiceError } from '../service-error.ts'
 import { nextTurn, TURN_MS } from '../../../shared/model/turns.ts'
@@ -53,7 +53,7 @@ export function createBoundedChecks(now = () => performance.now()): BoundedCheck
         for (let index = from; index < end; index++) if (!check(index)) return false
         return true
       }
-      const before = threadCpuMs()
+      const before = ownCpuMs()
       let goesOn = false
       try {
         goesOn = runBounded(piece, PIECE_MS_MAX)
@@ -61,7 +61,7 @@ export function createBoundedChecks(now = () => performance.now()): BoundedCheck
         if (!(error instanceof TookTooLong)) throw error
         used.ms = SLOW_MS_MAX
       } finally {
-        const took = threadCpuMs() - before
+        const took = ownCpuMs() - before
         if (took > PIECE_RECORDS * RECORD_MS) used.ms += took
       }
       // Not to be tried again: the same records would take as long.

@@ -144,7 +144,7 @@ export function createRecordIndex(db: Database, cluster: Cluster, connections: C
           const base = head.nextOffset <= start ? head.records : await baseOf(stream, layout, head, start)
           // Records that arrived since the count are left to the next page; only an index that can't catch up gives an estimate.
           const behind = end - head.nextOffset
-          const isBehind = behind > 0n && !(await extendedSince(stream, layout))
+          const isBehind = behind > 0n && !(await extendSince(stream, layout))
           return { partition, base, records: head.records - base, estimated: isBehind ? Number(behind) : 0, head, start, end }
         }),
       )
@@ -168,7 +168,7 @@ export function createRecordIndex(db: Database, cluster: Cluster, connections: C
     },
   }
 
-  async function extendedSince(stream: Stream, layout: TopicLayout): Promise<boolean> {
+  async function extendSince(stream: Stream, layout: TopicLayout): Promise<boolean> {
     return extend(stream, layout, 32 << 20, 500)
   }
 }

@@ -5,7 +5,7 @@ import { pointer } from '../../../shared/model/json-pointer.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { jsonSchemaOf } from '../../../shared/model/stream-schema.ts'
 import type { Schemed, SchemaText } from '../../../shared/model/schema-text.ts'
-import { runBounded, threadCpuMs, TookTooLong } from '../bounded-work.ts'
+import { runBounded, ownCpuMs, TookTooLong } from '../bounded-work.ts'
 import { openKept } from '../kept.ts'
 import { turns } from '../../../shared/model/turns.ts'
 import { openForeignJsonSchema, openJsonSchema } from '../registry/json-schema.ts'
@@ -119,7 +119,7 @@ function createFaults({ first, all }: Validators): (record: unknown) => readonly
   return (record) => {
     const known = first.errors ?? []
     if (spent > ALL_FAULTS_OF_ALL_MS) return known
-    const from = threadCpuMs()
+    const from = ownCpuMs()
     try {
       const validate = all()
       const allOf = () => runBounded(() => (validate(record) ? known : (validate.errors ?? known)), ALL_FAULTS_MS)
@@ -128,7 +128,7 @@ function createFaults({ first, all }: Validators): (record: unknown) => readonly
       if (error instanceof RangeError) throw error
       return known
     } finally {
-      spent += threadCpuMs() - from
+      spent += ownCpuMs() - from
     }
   }
 }

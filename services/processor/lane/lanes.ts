@@ -1,7 +1,6 @@
 /**
- * The lanes of a runner, seen from the main thread: which chain runs where, how the chains of a lane take turns, and what happens when
- * a SmartModule does not return. Past the soft deadline the other chains move to another lane and the slow one keeps this lane to itself.
- * Past the hard deadline the lane is terminated and replaced, and the task replays the round with the hanging call cut into parts.
+ * The lanes of a runner, seen from the main thread: which chain runs where, and how the chains of a lane take turns. `watchdog.ts` says
+ * what happens when a SmartModule does not return.
  */
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import type { RefusedRecord } from '../../../shared/connectors/sink.ts'

@@ -1,6 +1,7 @@
 /**
  * Watches the calls into SmartModules. Past the soft deadline the lane's other chains move to another lane at once, and the slow one keeps
- * this lane to itself. Past the hard deadline the lane is ended and replaced, and the task replays the round, cut where it hung.
+ * this lane to itself. Past the hard deadline the lane is ended and replaced, and the task runs the round again, with the call that hung
+ * cut into parts.
  */
 import { callUnderWay, isWaiting } from '../../../shared/smartmodule/host/call-watch.ts'
 import { Interrupted } from '../interruption.ts'

@@ -1,10 +1,10 @@
 /** Checks that a server responds at the URL, with a HEAD request, which changes nothing. Only 401 and 403 are faults. */
 import { reasonOf } from '../../errors/reason-of.ts'
 import type { CheckConnector } from '../check.ts'
-import { openHttpClient, type HttpPlace } from '../http-client.ts'
+import { openHttpClient, type HttpSettings } from '../http-client.ts'
 
 /** Asks the web service once, without sending a record. */
-export const checkHttp: CheckConnector<HttpPlace & { url: string }> = async (config, context, signal) => {
+export const checkHttp: CheckConnector<HttpSettings & { url: string }> = async (config, context, signal) => {
   const client = openHttpClient({ ...config, timeout_ms: Math.min(config.timeout_ms, 5000) }, context)
   try {
     const answer = await client.request(config.url, { method: 'HEAD' }, signal)
