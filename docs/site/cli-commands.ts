@@ -18,6 +18,7 @@ export const CLI_COMMANDS: Readonly<Record<string, string>> = {
   getConnector: 'dps get connector {name}',
   planManifest: 'dps diff manifest.yaml',
   applyManifest: 'dps apply manifest.yaml',
+  listManifests: 'dps list sets',
   getManifest: 'dps export {set}',
   getOverview: 'dps overview',
   listPipelines: 'dps list pipelines',

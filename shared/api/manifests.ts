@@ -185,6 +185,27 @@ export const applyManifestContract = contract({
   responses: { 200: Plan },
 })
 
+/** `GET /manifests`: returns 200 with all sets of the account, by name. */
+export const listManifestsContract = contract({
+  id: 'listManifests',
+  method: 'GET',
+  path: '/manifests',
+  summary: 'All sets, with how many members of each kind they own',
+  tag: 'Manifests',
+  scope: 'pipelines:read',
+  alsoScopes: ['streams:read', 'smartmodules:read'],
+  request: {},
+  responses: {
+    200: z.object({
+      sets: z.array(
+        z
+          .object({ set: z.string(), streams: z.number().int(), smartmodules: z.number().int(), pipelines: z.number().int() })
+          .meta({ id: 'ManifestSet' }),
+      ),
+    }),
+  },
+})
+
 /** `GET /manifests/:id`: returns 200 with the set as it is now; 409 where it is larger than a manifest may be. */
 export const getManifestContract = contract({
   id: 'getManifest',

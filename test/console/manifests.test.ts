@@ -124,7 +124,7 @@ describe.skipIf(!hasBrowser)('a manifest', () => {
       await show(page).click()
       await page.getByRole('alert').getByText('This is not JSON').waitFor()
       await field(page).fill('')
-      await page.getByLabel('Name of the set').fill(set)
+      await page.getByRole('region', { name: 'A set as it is' }).getByRole('combobox').selectOption(set)
       await page.getByRole('button', { name: 'Export' }).click()
       const text = page.getByLabel('The set as a manifest')
       const exported = JSON.parse(await text.innerText()) as { set: string; pipelines: Record<string, unknown> }

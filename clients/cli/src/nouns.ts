@@ -178,6 +178,11 @@ export const NOUNS: Record<string, Noun> = {
     get: ({ dps }, given) => dps.jobs.get(given),
     removal: { find: async (_context, given) => given, remove: ({ dps }, id) => dps.jobs.cancel(id) },
   },
+  sets: {
+    list: async ({ dps }) => (await dps.manifests.list()).sets,
+    columns: columns('set', 'streams', 'smartmodules', 'pipelines'),
+    get: async ({ dps }, given) => (await dps.manifests.get(given)).manifest,
+  },
   keys: {
     list: ({ dps }) => collect(dps.keys.all()),
     columns: {

@@ -30,7 +30,7 @@ import {
   getPipelineMetricsOperation,
   getPipelineOffsetsOperation,
 } from './observability/pipeline-positions.ts'
-import { applyManifestOperation, getManifestOperation, planManifestOperation } from './manifests/manifests.ts'
+import { applyManifestOperation, getManifestOperation, listManifestsOperation, planManifestOperation } from './manifests/manifests.ts'
 import { followEventsOperation } from './events.ts'
 import { getLineageOperation } from './lineage.ts'
 import { getOverviewOperation } from './overview.ts'
@@ -87,6 +87,7 @@ export const OPERATIONS: readonly Operation[] = [
   getConnectorOperation,
   validateConnectorOperation,
   checkConnectorOperation,
+  listManifestsOperation,
   planManifestOperation,
   applyManifestOperation,
   getManifestOperation,

@@ -7,9 +7,26 @@ import type { StreamRow } from './streams.ts'
 /** A row of `manifest_members`. */
 export type Member = { kind: MemberKind; resource_id: string; set_name: string; fingerprint: string | null }
 
+type ManifestSet = { set: string; streams: number; smartmodules: number; pipelines: number }
+
 /** All members of the account's sets. */
 export async function listSetMembers(db: Queryable, accountId: string): Promise<Member[]> {
   return db('manifest_members').where({ account_id: accountId }).select('kind', 'resource_id', 'set_name', 'fingerprint')
+}
+
+/** The account's sets, by name, with how many members of each kind are there. */
+export async function listSets(db: Queryable, accountId: string): Promise<ManifestSet[]> {
+  const isThere = (table: string, and: string) => `EXISTS (SELECT 1 FROM ${table} WHERE id = resource_id${and})`
+  const isLeft = ` AND status <> 'deleting'`
+  const { rows } = (await db.raw(
+    `SELECT set_name AS set, (count(*) FILTER (WHERE kind = 'stream'))::int AS streams,
+       (count(*) FILTER (WHERE kind = 'smartmodule'))::int AS smartmodules, (count(*) FILTER (WHERE kind = 'pipeline'))::int AS pipelines
+     FROM manifest_members WHERE account_id = ?
+       AND (${isThere('streams', isLeft)} OR ${isThere('pipelines', isLeft)} OR ${isThere('smartmodules', '')})
+     GROUP BY set_name ORDER BY set_name`,
+    [accountId],
+  )) as { rows: ManifestSet[] }
+  return rows
 }
 
 /** What a member of a set takes in a manifest. */

@@ -1,5 +1,5 @@
 /** Manifests: what each operation answers. */
-import { beforeAll } from 'vitest'
+import { beforeAll, expect } from 'vitest'
 import * as manifestsApi from '../../../shared/api/manifests.ts'
 import { describeAnswers } from '../../harness/answers.ts'
 import { loggedIn, service, unique, type Client } from '../../harness/client.ts'
@@ -23,6 +23,22 @@ describeAnswers(contractsOf(manifestsApi), {
     applyManifest: [
       [200, 'with what was changed', () => apply({ manifest: manifest() })],
       [409, 'to the hash of another plan', () => apply({ manifest: manifest(), hash: 'x' })],
+    ],
+    listManifests: [
+      [
+        200,
+        'with the sets and how many members each has',
+        async () => {
+          const set = unique('set')
+          await apply({ manifest: manifest(set) })
+          const answer = await client.call<{ sets: object[] }>('GET', '/v1/manifests')
+          expect(answer.body.sets).toContainEqual({ set, streams: 1, smartmodules: 0, pipelines: 0 })
+          await client.call('POST', '/v1/manifests/apply', { manifest: { dps: 1, set }, prune: true })
+          const { body } = await client.call<{ sets: { set: string }[] }>('GET', '/v1/manifests')
+          expect(body.sets.map((each) => each.set)).not.toContain(set)
+          return answer
+        },
+      ],
     ],
     getManifest: [
       [

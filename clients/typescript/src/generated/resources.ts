@@ -180,6 +180,8 @@ export function createResources(transport: Transport) {
         call<T.CheckConnectorResponse>('POST', `/connectors/${segment(id)}/check`, { body, isRead: true, ...options }),
     },
     manifests: {
+      /** All sets, with how many members of each kind they own. */
+      list: (options: RequestOptions = {}) => call<T.ListManifestsResponse>('GET', '/manifests', { ...options }),
       /** What applying a manifest would change; changes nothing. */
       plan: (body: T.PlanManifestRequest, options: RequestOptions = {}) =>
         call<T.ManifestPlan>('POST', '/manifests/plan', { body, isRead: true, ...options }),

@@ -575,6 +575,8 @@ export type ListJobsResponse = { jobs: Job[]; total: number; page: number; page_
 
 export type ListKeysResponse = { keys: ApiKey[]; total: number; page: number; page_size: number; next_cursor?: string }
 
+export type ListManifestsResponse = { sets: ManifestSet[] }
+
 export type ListMembersResponse = { members: Member[]; total: number; page: number; page_size: number; next_cursor?: string }
 
 export type ListPipelinesResponse = { pipelines: PipelineItem[]; total: number; page: number; page_size: number; next_cursor?: string }
@@ -630,6 +632,8 @@ export type ManifestPlan = {
   /** In the order in which they are made */ changes: PlannedChange[]
   unchanged: number
 }
+
+export type ManifestSet = { set: string; streams: number; smartmodules: number; pipelines: number }
 
 export type ManifestSmartModule = {
   description?: string

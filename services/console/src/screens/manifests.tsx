@@ -1,13 +1,13 @@
 /** A set of streams, SmartModules and pipelines as one text: what it would change is shown, then exactly that is changed. */
 import { useState } from 'preact/hooks'
 import { parseAsWritten, writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
-import type { ManifestPlan, PlannedChange } from '../../../../clients/typescript/src/generated/types.ts'
+import type { ListManifestsResponse, ManifestPlan, PlannedChange } from '../../../../clients/typescript/src/generated/types.ts'
 import { Failure, get, HOME, post } from '../api.ts'
 import { Changes } from '../parts/difference.tsx'
 import { Badge, Copy, Field, Refused, Table, Title } from '../parts/parts.tsx'
 import { SameAs } from '../parts/same-as.tsx'
 import { planRows } from '../plan-rows.ts'
-import { useAction } from '../query.ts'
+import { useAction, useQuery } from '../query.ts'
 import { asCurl, quoted } from '../same-as.ts'
 import { may } from '../session.ts'
 import { mayLeave, useUnsaved } from '../unsaved.ts'
@@ -190,6 +190,7 @@ function Form({ asked, onChange }: { asked: Asked; onChange(next: Asked): void }
 
 function Export({ onTake }: { onTake(text: string): void }) {
   const [set, setSet] = useState('')
+  const sets = useQuery<ListManifestsResponse>('/manifests', 5000).data?.sets ?? []
   const [text, setText] = useState<string>()
   const { run, isBusy, failure } = useAction()
   return (
@@ -204,7 +205,15 @@ function Export({ onTake }: { onTake(text: string): void }) {
         }}
       >
         <label>
-          Name of the set <input required spellcheck={false} value={set} onInput={({ currentTarget }) => setSet(currentTarget.value)} />
+          Set{' '}
+          <select required value={set} onChange={({ currentTarget }) => setSet(currentTarget.value)}>
+            <option value="">{sets.length === 0 ? 'there is none yet' : '—'}</option>
+            {sets.map(({ set: each, streams, smartmodules, pipelines }) => (
+              <option key={each} value={each}>
+                {each}: {streams} streams, {smartmodules} SmartModules, {pipelines} pipelines
+              </option>
+            ))}
+          </select>
         </label>
         <button disabled={isBusy}>Export</button>
         {text !== undefined && (

@@ -1,11 +1,17 @@
 /** Manifests: plan, apply, and the set as it is. */
-import { applyManifestContract, getManifestContract, planManifestContract } from '../../../../shared/api/manifests.ts'
+import {
+  applyManifestContract,
+  getManifestContract,
+  listManifestsContract,
+  planManifestContract,
+} from '../../../../shared/api/manifests.ts'
 import { applyPlan } from './apply.ts'
 import { assertMakeable } from './examine-plan.ts'
 import { exportSet } from '../../manifests/export.ts'
 import { planOf, type ManifestPlan } from '../../manifests/plan.ts'
 import { createOneAtATime } from '../../one-at-a-time.ts'
 import { notFound, ServiceError } from '../../service-error.ts'
+import { listSets } from '../../store/manifests.ts'
 import { operation } from '../operation.ts'
 
 const show = ({ set, hash, changes, unchanged }: ManifestPlan) => ({ set, hash, changes, unchanged })
@@ -32,6 +38,11 @@ export const applyManifestOperation = operation(applyManifestContract, (deps, ca
     return { status: 200 as const, body: show(plan) }
   }),
 )
+
+export const listManifestsOperation = operation(listManifestsContract, async ({ db }, { accountId }) => ({
+  status: 200,
+  body: { sets: await listSets(db, accountId) },
+}))
 
 export const getManifestOperation = operation(getManifestContract, async ({ db }, { accountId }, { params }) => {
   const manifest = await exportSet(db, accountId, params.id)

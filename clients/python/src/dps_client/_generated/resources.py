@@ -128,6 +128,10 @@ class Manifests:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
+    def list(self) -> types.ListManifestsResponse:
+        """All sets, with how many members of each kind they own."""
+        return cast("types.ListManifestsResponse", self._transport.call("GET", "/manifests"))
+
     def plan(self, body: types.PlanManifestRequest) -> types.ManifestPlan:
         """What applying a manifest would change; changes nothing."""
         return cast("types.ManifestPlan", self._transport.call("POST", "/manifests/plan", body=body, is_read=True))

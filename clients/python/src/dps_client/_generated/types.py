@@ -550,6 +550,10 @@ ListKeysResponse = TypedDict("ListKeysResponse", {
     "next_cursor": "NotRequired[str]",
 })
 
+ListManifestsResponse = TypedDict("ListManifestsResponse", {
+    "sets": "List[ManifestSet]",
+})
+
 ListMembersResponse = TypedDict("ListMembersResponse", {
     "members": "List[Member]",
     "total": "int",
@@ -639,6 +643,13 @@ ManifestPlan = TypedDict("ManifestPlan", {
     "hash": "str",
     "changes": "List[PlannedChange]",
     "unchanged": "int",
+})
+
+ManifestSet = TypedDict("ManifestSet", {
+    "set": "str",
+    "streams": "int",
+    "smartmodules": "int",
+    "pipelines": "int",
 })
 
 ManifestSmartModule = TypedDict("ManifestSmartModule", {
