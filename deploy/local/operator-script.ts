@@ -12,10 +12,17 @@ const isOperator = Boolean(process.env.DATABASE_URL)
 const local = isOperator ? undefined : runningEnvironment()
 if (local) process.stderr.write(`DATABASE_URL is not set: this is about the service at ${local.apiUrl}, which \`make run\` started here\n`)
 // A new link like the one that `make run` printed.
-const parameters = local && script === 'sign-in-link.ts' && !given.some(Boolean) ? [local.accountId, LOCAL_OWNER] : given
-const { status } = spawnSync(
+const isLink = script === 'sign-in-link.ts'
+const parameters = local && isLink && !given.some(Boolean) ? [local.accountId, LOCAL_OWNER] : given
+const { status, stdout } = spawnSync(
   process.execPath,
   ['--no-warnings', join(import.meta.dirname, '..', '..', 'services', 'control-plane', script), ...parameters],
-  { stdio: 'inherit', env: { ...process.env, ...local?.env } },
+  { stdio: ['inherit', local && isLink ? 'pipe' : 'inherit', 'inherit'], env: { ...process.env, ...local?.env }, encoding: 'utf8' },
 )
+if (local && stdout) {
+  process.stdout.write(stdout)
+  // The script does not know where the service is reached.
+  const path = /"path":"([^"]+)"/.exec(stdout)?.[1]
+  if (path) process.stderr.write(`open ${local.apiUrl}${path} (signs in once)\n`)
+}
 process.exit(status ?? 1)

@@ -17,6 +17,7 @@ export const Name = z
   .string()
   .min(1, 'must not be empty')
   .max(LIMITS.name_characters_max, `must have at most ${LIMITS.name_characters_max} characters`)
+  .refine((name) => name === '' || name.trim() !== '', { error: 'must not be blank', abort: true })
   .refine(
     (name) => name.trim() === name && !CONTROL_CHARACTERS.test(name) && isStorable(name),
     'must not have leading or trailing whitespace, control characters or unpaired surrogates',

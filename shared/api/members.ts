@@ -17,6 +17,7 @@ const Password = z
   .string()
   .min(PASSWORD_CHARACTERS.min, `must have at least ${PASSWORD_CHARACTERS.min} characters`)
   .max(PASSWORD_CHARACTERS.max, `must have at most ${PASSWORD_CHARACTERS.max} characters`)
+  .refine((text) => text.trim() !== '', 'must not be blank')
 const Role = z.enum(MEMBER_ROLES).meta({ id: 'MemberRole' })
 
 const Member = z

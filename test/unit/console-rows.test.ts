@@ -12,7 +12,7 @@ describe('pasted records', () => {
   it('are named by their lines, empty ones counted', () => {
     expect(rowsOf('\uFEFF\n{"a":1}\r\n\n{"a":2}\n')).toHaveLength(2)
     expect(() => rowsOf('\n{"a":1}\n\n7\n')).toThrow('line 4 is not a JSON object')
-    expect(() => rowsOf('[{"a":1},""]')).toThrow('line 2 is not a JSON object')
+    expect(() => rowsOf('[{"a":1},""]')).toThrow('item 2 is not an object')
   })
 })
 
@@ -30,6 +30,10 @@ describe('pasted CSV', () => {
     expect(writeJson(rowsOf('id,zip,amount,note,paid\n7,01099,,,true\n8,9,1.50,x,no', schema))).toBe(
       '[{"id":"7","zip":"01099","amount":"","paid":"true"},{"id":"8","zip":9,"amount":"1.50","note":"x","paid":"no"}]',
     )
+  })
+
+  it('has no two columns of one name: one of them would be lost', () => {
+    expect(() => rowsOf('id,n,id\n1,2,3')).toThrow('two columns are named id')
   })
 
   it('names a row that has other cells than the header, and is not taken for JSON', () => {

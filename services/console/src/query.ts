@@ -3,6 +3,7 @@ import { signal } from '@preact/signals'
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { Failure, get, withQuery } from './api.ts'
 import { hasEnded } from './session.ts'
+import { Mistyped } from './typed.ts'
 
 /** How many questions have gone without an answer: the page says that it tries again. */
 export const unanswered = signal(0)
@@ -82,6 +83,12 @@ async function readAll<T>(path: string, signal: AbortSignal): Promise<T> {
 /** All of a list, however long it is. A path of null asks nothing. */
 export const useAll = <T>(path: string | null): Query<T> => useQuery<T>(path, 0, readAll)
 
+function failureOf(error: unknown): Failure {
+  if (error instanceof Failure) return error
+  const message = error instanceof Error ? error.message : String(error)
+  return new Failure(0, 'unknown', message, error instanceof Mistyped ? [{ path: error.at, message }] : [])
+}
+
 /** What a button does: runs once at a time, and keeps why it failed. */
 export function useAction(): { run(work: () => Promise<unknown>): Promise<void>; isBusy: boolean; failure: Failure | undefined } {
   const [state, setState] = useState<{ isBusy: boolean; failure: Failure | undefined }>({ isBusy: false, failure: undefined })
@@ -93,7 +100,7 @@ export function useAction(): { run(work: () => Promise<unknown>): Promise<void>;
     } catch (error) {
       setState({
         isBusy: false,
-        failure: error instanceof Failure ? error : new Failure(0, 'unknown', error instanceof Error ? error.message : String(error)),
+        failure: failureOf(error),
       })
     }
   }, [])

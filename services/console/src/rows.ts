@@ -1,11 +1,14 @@
 /** Records as people paste them, and the schema that all of them meet. */
 import { ExactNumber, parseAsWritten } from '../../../clients/typescript/src/core/exact-json.ts'
 import { isObject } from './records.ts'
+import { jsonAt, Mistyped } from './typed.ts'
 
 export type Row = Record<string, unknown>
 
 /** Whether it is CSV: its first line, the header, has several columns. */
 export const isCsv = (text: string): boolean => /^[^[{\n]*,/.test(text.trim())
+
+const wrong = (message: string) => new Mistyped('/records', message)
 
 const CELL = /("(?:[^"]|"")*"|[^",\r\n]*)(,|\r?\n|$)/gy
 
@@ -19,7 +22,7 @@ function cellsOf(text: string): string[][] {
     if (end === '') break
     if (end !== ',') lines.push([])
   }
-  if (at < text.length) throw new Error(`line ${text.slice(0, at).split('\n').length} has a quote that does not close, or within a cell`)
+  if (at < text.length) throw wrong(`line ${text.slice(0, at).split('\n').length} has a quote that does not close, or within a cell`)
   return lines
 }
 
@@ -41,8 +44,10 @@ function parsed(cell: string): unknown {
 function csvRows(text: string, schema: Record<string, string> | undefined): Row[] {
   const [names = [], ...lines] = cellsOf(text.trim())
   lines.forEach(({ length }, at) => {
-    if (length !== names.length) throw new Error(`row ${at + 1} below the header has ${length} cells, the header ${names.length}`)
+    if (length !== names.length) throw wrong(`row ${at + 1} below the header has ${length} cells, the header ${names.length}`)
   })
+  const twice = names.find((name, column) => names.indexOf(name) < column)
+  if (twice !== undefined) throw wrong(`two columns are named ${twice}`)
   const columns = names.map((name, column) => {
     const type = schema && (Object.hasOwn(schema, name) ? schema[name]! : 'string')
     const isText = type ? !PARSED.test(type) : !lines.every((cells) => cells[column] === '' || PLAIN.test(cells[column]!))
@@ -66,7 +71,7 @@ export function rowsOf(text: string, schema?: Record<string, string>): Row[] {
   if (isCsv(text)) return csvRows(text, schema)
   const trimmed = text.trim()
   const isList = trimmed.startsWith('[')
-  const values = isList ? (parseAsWritten(trimmed) as unknown[]) : text.split('\n').map((line) => line.trim())
+  const values = isList ? (jsonAt('/records', trimmed) as unknown[]) : text.split('\n').map((line) => line.trim())
   return values.flatMap((value, index) => {
     if (value === '' && !isList) return []
     try {
@@ -75,7 +80,11 @@ export function rowsOf(text: string, schema?: Record<string, string>): Row[] {
     } catch {
       // Told below.
     }
-    throw new Error(`line ${index + 1} is not a JSON object`)
+    throw wrong(
+      isList
+        ? `item ${index + 1} is not an object`
+        : `line ${index + 1} is not a JSON object${index === 0 ? ', nor the header of CSV with commas' : ''}`,
+    )
   })
 }
 

@@ -31,6 +31,12 @@ export function serveDocs(router: Router, files: ReadonlyMap<string, BuiltFile> 
       ctx.body = ''
       return
     }
+    if (!file && files.has(`${path}.html`)) {
+      ctx.status = 302
+      ctx.set('Location', `${path.slice(path.lastIndexOf('/') + 1)}.html`)
+      ctx.body = ''
+      return
+    }
     if (!file) throw notFound('the page')
     ctx.set('Content-Security-Policy', CSP)
     ctx.type = file.type

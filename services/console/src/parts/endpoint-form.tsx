@@ -10,7 +10,7 @@ import type {
 import { writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
 import { post, type Detail } from '../api.ts'
 import { useAction, useQuery } from '../query.ts'
-import { Field, Refused } from './parts.tsx'
+import { Details, Field, Refused } from './parts.tsx'
 import type { Schema } from './config-fields.tsx'
 import { SchemaForm, within } from './schema-form.tsx'
 
@@ -36,9 +36,12 @@ function Check({
       <button
         type="button"
         disabled={isBusy}
-        onClick={() =>
+        onClick={({ currentTarget }) =>
           void run(async () => {
             setAnswer(undefined)
+            // What is not JSON is not part of the config: the browser says so at its field.
+            for (const area of currentTarget.closest('fieldset')?.querySelectorAll('textarea') ?? [])
+              if (area.validity.customError && !area.reportValidity()) return
             setAnswer(await post<CheckConnectorResponse>(`/connectors/${endpoint.connector_id}/check`, { side, config: endpoint.config }))
           })
         }
@@ -48,13 +51,9 @@ function Check({
       <Refused failure={failure} />
       {answer?.ok && <span role="status"> It answers, within {answer.took_ms} ms.</span>}
       {answer && answer.details.length > 0 && (
-        <ul class="refused" role="alert">
-          {answer.details.map(({ path, message }) => (
-            <li key={path + message}>
-              <code>{path || 'config'}</code> {message}
-            </li>
-          ))}
-        </ul>
+        <div class="refused" role="alert">
+          <Details details={answer.details} />
+        </div>
       )}
     </div>
   )

@@ -1,7 +1,7 @@
 /** The records of one group of dead letters: a change of the step is tried on them before it is saved, and proven by their redrive. */
 import type { ComponentChild } from 'preact'
 import { useMemo, useRef, useState } from 'preact/hooks'
-import { parseAsWritten, writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
+import { writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
 import type {
   DeadLetter,
   ListDeadLettersResponse,
@@ -19,9 +19,10 @@ import { glimpse } from '../records.ts'
 import { asCurl } from '../same-as.ts'
 import { may } from '../session.ts'
 import { stepsOf } from '../steps.ts'
+import { jsonAt } from '../typed.ts'
 import { useUnsaved } from '../unsaved.ts'
 import { JobProgress } from './job-progress.tsx'
-import { Badge, Field, Loaded, Refused, Table } from './parts.tsx'
+import { Badge, faultAt, Field, Loaded, Refused, Table } from './parts.tsx'
 import { SameAs } from './same-as.tsx'
 
 /** How many records a change is tried on. */
@@ -147,12 +148,13 @@ function Fix({
   const { run, isBusy, failure } = useAction()
   const [isSaving, setIsSaving] = useState(false)
   const tried = letters.slice(0, TRIED)
+  const at = `/processors/${step - 1}/config`
   /** The pipeline's ETag, once the commands are shown. */
   const [tag, setTag] = useState<string>()
 
   async function tryIt(): Promise<void> {
     setIsSaving(false)
-    const processors = processorsWith(pipeline, step, parseAsWritten(text), version)
+    const processors = processorsWith(pipeline, step, jsonAt(at, text), version)
     const found: Trace[] = []
     let gone = 0
     let refused: Refusal | undefined
@@ -182,7 +184,7 @@ function Fix({
       throw new Failure(409, 'conflict', `the pipeline has got revision ${now.revision} meanwhile: look at it, then try again`)
     const { revision } = await patch<Pipeline>(
       `/pipelines/${pipeline.id}`,
-      { processors: processorsWith(now, step, parseAsWritten(text), version) },
+      { processors: processorsWith(now, step, jsonAt(at, text), version) },
       current,
     )
     onChanged(revision)
@@ -190,7 +192,11 @@ function Fix({
 
   return (
     <div class="fix">
-      <Field name={`Config of ${running.name} ${running.version}`} hint="Tried on these records; nothing is written.">
+      <Field
+        name={`Config of ${running.name} ${running.version}`}
+        hint="Tried on these records; nothing is written."
+        fault={faultAt(failure, at)}
+      >
         <textarea
           rows={Math.min(20, text.split('\n').length + 1)}
           spellcheck={false}
@@ -210,7 +216,7 @@ function Fix({
           {!isChanged ? 'Change something first.' : traces ? 'A canary, if one runs, ends with it.' : 'Try the change first.'}
         </span>
       </div>
-      <Refused failure={failure} />
+      <Refused failure={failure} beside={[at]} />
       <SameAs
         onOpen={() => void call('GET', `/pipelines/${pipeline.id}`, undefined, { onTag: setTag }).catch(() => {})}
         ways={() => ({
@@ -218,7 +224,7 @@ function Fix({
             {
               method: 'PATCH',
               path: `/pipelines/${pipeline.id}`,
-              body: { processors: processorsWith(pipeline, step, parseAsWritten(text), version) },
+              body: { processors: processorsWith(pipeline, step, jsonAt(at, text), version) },
               ...(tag === undefined ? {} : { ifMatch: tag }),
             },
           ]),

@@ -2,10 +2,11 @@
 import type { ComponentChildren, RefObject } from 'preact'
 import { computed } from '@preact/signals'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
-import type { Failure } from '../api.ts'
+import type { Detail, Failure } from '../api.ts'
 import { clock, now } from '../clock.ts'
 import { ago, local, utc } from '../format.ts'
 import type { Query } from '../query.ts'
+import { inWords } from '../typed.ts'
 
 /** The first screen begins at the top of the page, where the browser puts the focus. */
 let isFirst = true
@@ -53,20 +54,34 @@ function headOf({ message, details }: Failure): string {
   return at < 0 ? message : message.slice(0, at).replace(/:? *$/, '')
 }
 
-export function Refused({ failure }: { failure: Failure | undefined }) {
+const isAt = (path: string, at: string): boolean => `${path}/`.startsWith(`${at}/`)
+
+/** What was refused about the member, to be said beside its field. */
+export const faultAt = (failure: Failure | undefined, at: string): string | undefined =>
+  failure?.details
+    .filter(({ path }) => isAt(path, at))
+    .map(({ path, message }) => `${inWords(path.slice(at.length))} ${message}`.trim())
+    .join('; ')
+
+export const Details = ({ details }: { details: readonly Detail[] }) => (
+  <ul>
+    {details.map(({ path, message }) => (
+      <li key={path + message}>
+        {path && <b>{inWords(path)}</b>} {message}
+      </li>
+    ))}
+  </ul>
+)
+
+/** `beside`: members whose fields say themselves what is wrong with them. */
+export function Refused({ failure, beside = [] }: { failure: Failure | undefined; beside?: readonly string[] }) {
   if (!failure) return null
+  const details = failure.details.filter(({ path }) => !beside.some((at) => isAt(path, at)))
+  if (details.length === 0 && failure.details.length > 0) return null
   return (
     <div class="refused" role="alert">
       {headOf(failure)}
-      {failure.details.length > 0 && (
-        <ul>
-          {failure.details.map(({ path, message }) => (
-            <li key={path + message}>
-              <code>{path === '' ? 'body' : path}</code> {message}
-            </li>
-          ))}
-        </ul>
-      )}
+      {details.length > 0 && <Details details={details} />}
     </div>
   )
 }
@@ -206,7 +221,11 @@ export function Field({
     <label class="field">
       <span>{name}</span>
       {children}
-      {fault && <small class="bad">{fault}</small>}
+      {fault && (
+        <small class="bad" role="alert">
+          {fault}
+        </small>
+      )}
       {hint && <small>{hint}</small>}
     </label>
   )

@@ -1,13 +1,13 @@
 /** A stream's schema: its fields, the ones it had before, and what another one would break before it is changed. */
 import { useState } from 'preact/hooks'
 import type { CheckStreamSchemaResponse, ListStreamSchemasResponse, Stream } from '../../../../clients/typescript/src/generated/types.ts'
-import { parseAsWritten } from '../../../../clients/typescript/src/core/exact-json.ts'
 import { HOME, patch, post } from '../api.ts'
 import { useAction, useQuery } from '../query.ts'
 import { asCurl } from '../same-as.ts'
 import { may } from '../session.ts'
+import { inWords, jsonAt } from '../typed.ts'
 import { useUnsaved } from '../unsaved.ts'
-import { Field, Refused } from './parts.tsx'
+import { faultAt, Field, Refused } from './parts.tsx'
 import { SameAs } from './same-as.tsx'
 
 function Fields({ schema }: { schema: Record<string, string> }) {
@@ -33,7 +33,7 @@ function Broken({ found }: { found: CheckStreamSchemaResponse }) {
       <ul>
         {found.details.map(({ path, message }) => (
           <li key={path + message}>
-            <code>{path}</code> {message}
+            <b>{inWords(path)}</b> {message}
           </li>
         ))}
         {found.pipelines.map(({ id, name, reads, mentions }) => (
@@ -63,7 +63,7 @@ function Change({ stream, onChanged }: { stream: Stream; onChanged(): void }) {
   useUnsaved(text !== first)
   const [found, setFound] = useState<CheckStreamSchemaResponse>()
   const { run, isBusy, failure } = useAction()
-  const body = () => ({ schema: parseAsWritten(text) })
+  const body = () => ({ schema: jsonAt('/schema', text) })
   return (
     <details>
       <summary>Change the schema</summary>
@@ -76,7 +76,11 @@ function Change({ stream, onChanged }: { stream: Stream; onChanged(): void }) {
           })
         }}
       >
-        <Field name="Fields of the next schema" hint={`Names and types, as JSON. The mode is ${stream.compatibility}.`}>
+        <Field
+          name="Fields of the next schema"
+          hint={`Names and types, as JSON. They must be ${stream.compatibility} compatible.`}
+          fault={faultAt(failure, '/schema')}
+        >
           <textarea
             rows={6}
             required
@@ -88,7 +92,7 @@ function Change({ stream, onChanged }: { stream: Stream; onChanged(): void }) {
             }}
           />
         </Field>
-        <Refused failure={failure} />
+        <Refused failure={failure} beside={['/schema']} />
         {found && <Broken found={found} />}
         <div class="actions">
           <button

@@ -10,7 +10,7 @@ import type {
   Member,
 } from '../../../../clients/typescript/src/generated/types.ts'
 import { HOME, patch, post } from '../api.ts'
-import { Copyable, Dialog, Field, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
+import { Copyable, Dialog, faultAt, Field, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
 import { Remove } from '../parts/remove.tsx'
 import { useAction, useAll } from '../query.ts'
 import { may, session } from '../session.ts'
@@ -45,7 +45,7 @@ function NewKey({ onMade }: { onMade(made: CreateKeyResponse): void }) {
         })
       }}
     >
-      <Field name="Name of the new key">
+      <Field name="Name of the new key" fault={faultAt(failure, '/name')}>
         <input required value={name} onInput={({ currentTarget }) => setName(currentTarget.value)} />
       </Field>
       <fieldset>
@@ -65,7 +65,7 @@ function NewKey({ onMade }: { onMade(made: CreateKeyResponse): void }) {
           </div>
         ))}
       </fieldset>
-      <Refused failure={failure} />
+      <Refused failure={failure} beside={['/name']} />
       <button disabled={isBusy || scopes.length === 0}>Make the key</button>{' '}
       {scopes.length === 0 && <span class="quiet">Choose what it may do first.</span>}
       <SameAs
@@ -95,10 +95,10 @@ function NewMember({ onMade }: { onMade(made: CreateMemberResponse): void }) {
         })
       }}
     >
-      <Field name="Name">
+      <Field name="Name" fault={faultAt(failure, '/name')}>
         <input required value={name} onInput={({ currentTarget }) => setName(currentTarget.value)} />
       </Field>
-      <Field name="E-mail address">
+      <Field name="E-mail address" fault={faultAt(failure, '/email')}>
         <input type="email" required value={email} onInput={({ currentTarget }) => setEmail(currentTarget.value)} />
       </Field>
       <Field name="Role" hint={ROLES[role]}>
@@ -108,7 +108,7 @@ function NewMember({ onMade }: { onMade(made: CreateMemberResponse): void }) {
           ))}
         </select>
       </Field>
-      <Refused failure={failure} />
+      <Refused failure={failure} beside={['/name', '/email']} />
       <button disabled={isBusy}>Invite</button>
       <SameAs
         ways={() => {

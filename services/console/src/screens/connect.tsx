@@ -8,7 +8,7 @@ import type {
   ListSecretsResponse,
 } from '../../../../clients/typescript/src/generated/types.ts'
 import { HOME, patch, post } from '../api.ts'
-import { Field, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
+import { faultAt, Field, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
 import { Remove } from '../parts/remove.tsx'
 import { useAction, useAll, useQuery } from '../query.ts'
 import { may } from '../session.ts'
@@ -43,6 +43,7 @@ function NewSecret({ secrets, onMade }: { secrets: readonly Secret[]; onMade(): 
   const { run, isBusy, failure } = useAction()
   const [name, setName] = useState('')
   const [value, setValue] = useState('')
+  const [saved, setSaved] = useState('')
   /** One that is in use can't be deleted, so it gets its next value here. */
   const known = secrets.find((each) => each.name === name)
   return (
@@ -55,11 +56,12 @@ function NewSecret({ secrets, onMade }: { secrets: readonly Secret[]; onMade(): 
           await (known ? patch(`/secrets/${known.id}`, { value: own }) : post('/secrets', { name, value: own }))
           setName('')
           setValue('')
+          setSaved(`${name} ${known ? 'has its next value' : 'is kept'}.`)
           onMade()
         })
       }}
     >
-      <Field name="Name of the secret" hint='A config names it as {"$secret": "name"}.'>
+      <Field name="Name of the secret" hint='A config names it as {"$secret": "name"}.' fault={faultAt(failure, '/name')}>
         <input required value={name} onInput={({ currentTarget }) => setName(currentTarget.value)} />
       </Field>
       <Field name="Value" hint="Stored encrypted, and never shown again.">
@@ -74,7 +76,8 @@ function NewSecret({ secrets, onMade }: { secrets: readonly Secret[]; onMade(): 
           onInput={({ currentTarget }) => setValue(currentTarget.value)}
         />
       </Field>
-      <Refused failure={failure} />
+      <Refused failure={failure} beside={['/name']} />
+      {saved && <p role="status">{saved}</p>}
       <button disabled={isBusy}>{known ? 'Replace its value' : 'Keep it'}</button>
       <SameAs
         of="curl or dps"

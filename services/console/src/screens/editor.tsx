@@ -2,24 +2,25 @@
 import { diffLines } from 'diff/lib/diff/line.js'
 import { useLocation } from 'preact-iso'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { parseAsWritten } from '../../../../clients/typescript/src/core/exact-json.ts'
 import type {
   CompileSmartModuleResponse,
   DeploySmartModuleResponse,
   GetSmartModuleResponse,
+  ListSmartModulesResponse,
   ListStreamsResponse,
   TestSmartModuleResponse,
   Trace,
   ValueFormat,
 } from '../../../../clients/typescript/src/generated/types.ts'
-import { HOME, post } from '../api.ts'
+import { Failure, get, HOME, post, withQuery } from '../api.ts'
 import { CodeEditor } from '../parts/code-editor.tsx'
-import { Field, Refused, Title } from '../parts/parts.tsx'
+import { faultAt, Field, Refused, Title } from '../parts/parts.tsx'
 import { Results } from '../parts/results.tsx'
 import { Remove } from '../parts/remove.tsx'
 import { useAction, useAll, useQuery } from '../query.ts'
 import { may, session } from '../session.ts'
 import { asCurl, asYaml, needed, quoted } from '../same-as.ts'
+import { jsonAt } from '../typed.ts'
 import { SameAs } from '../parts/same-as.tsx'
 import { Versions } from '../parts/versions.tsx'
 
@@ -125,6 +126,24 @@ function Draft({ version, onDiscard }: { version: string | undefined; onDiscard(
   )
 }
 
+/** The deployment by other ways. */
+function DeployedAs({ name, source, isNew }: { name: string; source: Source; isNew: boolean }) {
+  return (
+    <SameAs
+      of="curl, dps or YAML"
+      ways={() => {
+        needed(name)
+        return {
+          curl: asCurl([{ method: 'POST', path: '/smartmodules', body: { name, source } }]),
+          dps: `# the code, as module.ts\ndps deploy module.ts --name=${quoted(name)}`,
+          // One that there is already belongs to a set, or to none.
+          ...(isNew ? { YAML: `# the code, as module.ts\n${asYaml(name, { smartmodules: { [name]: { source: './module.ts' } } })}` } : {}),
+        }
+      }}
+    />
+  )
+}
+
 function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | undefined; onDeployed(): void }) {
   const { route } = useLocation()
   const first = known?.source?.code ?? FIRST
@@ -146,12 +165,13 @@ function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | unde
 
   async function tryIt(): Promise<void> {
     if (!mayTry()) return
+    setFaults([])
     const { details } = await post<CompileSmartModuleResponse>('/smartmodules/compile', { source })
     setFaults(details)
     setTraces(undefined)
     if (details.length > 0 || streamId === '') return
     const { records } = await post<TestSmartModuleResponse>('/smartmodules/test', {
-      processors: [{ source, ...formatsOf(known), config: parseAsWritten(config) }],
+      processors: [{ source, ...formatsOf(known), config: jsonAt('/processors/0/config', config) }],
       stream_id: streamId,
       from: 'latest',
       limit: LAST_RECORDS,
@@ -160,6 +180,13 @@ function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | unde
   }
 
   async function deploy(): Promise<void> {
+    // Another member's code would get a next version that has nothing to do with it.
+    if (!known && (await get<ListSmartModulesResponse>(withQuery('/smartmodules', { name }))).modules.some((each) => each.name === name))
+      throw new Failure(
+        409,
+        'conflict',
+        `A SmartModule named ${name} exists already: open it to make its next version, or choose another name.`,
+      )
     const { id } = await post<DeploySmartModuleResponse>('/smartmodules', { name, source })
     forget()
     if (known) onDeployed()
@@ -180,15 +207,15 @@ function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | unde
         />
         <p class="quiet">
           {mayTry() ? 'Ctrl-S or Ctrl-Enter runs it. ' : 'Your role may look, but not run or deploy code. '}A draft stays in this browser.{' '}
-          <a href={new URL('../docs/sdk', HOME).href} target="_blank">
+          <a href={new URL('../docs/sdk.html', HOME).href} target="_blank">
             What sources can use
           </a>
         </p>
         {faults.length > 0 && <Faults faults={faults} onChosen={(fault) => setChosen({ ...fault })} />}
-        <Field name="Config" hint="JSON, as a step of a pipeline gets it.">
+        <Field name="Config" hint="JSON, as a step of a pipeline gets it." fault={faultAt(failure, '/processors/0/config')}>
           <textarea rows={3} spellcheck={false} value={config} onInput={({ currentTarget }) => setConfig(currentTarget.value)} />
         </Field>
-        <Refused failure={failure} />
+        <Refused failure={failure} beside={['/processors/0/config']} />
         {mayTry() && (
           <form
             class="line"
@@ -205,22 +232,7 @@ function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | unde
             <button disabled={isBusy || code === known?.source?.code}>{known ? 'Deploy the next version' : 'Deploy'}</button>
           </form>
         )}
-        {mayTry() && (
-          <SameAs
-            of="curl, dps or YAML"
-            ways={() => {
-              needed(name)
-              return {
-                curl: asCurl([{ method: 'POST', path: '/smartmodules', body: { name, source } }]),
-                dps: `# the code, as module.ts\ndps deploy module.ts --name=${quoted(name)}`,
-                // One that there is already belongs to a set, or to none.
-                ...(known
-                  ? {}
-                  : { YAML: `# the code, as module.ts\n${asYaml(name, { smartmodules: { [name]: { source: './module.ts' } } })}` }),
-              }
-            }}
-          />
-        )}
+        {mayTry() && <DeployedAs name={name} source={source} isNew={!known} />}
         {known && <Versions key={known.version} id={known.id} onCode={setCode} />}
       </section>
       <section aria-label="Real records">
@@ -261,7 +273,7 @@ export function Editor({ id }: { id: string }) {
     <>
       <Title text={known.data?.name ?? 'SmartModule'}>
         {known.data && <span class="quiet">version {known.data.version}</span>}
-        {may('pipelines:write') && (
+        {known.data && may('pipelines:write') && (
           <a class="button second" href={`${HOME.pathname}pipelines/new?step=${id}`}>
             Use it in a pipeline
           </a>

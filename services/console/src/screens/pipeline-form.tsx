@@ -16,7 +16,7 @@ import type {
 } from '../../../../clients/typescript/src/generated/types.ts'
 import { call, HOME, patch, post } from '../api.ts'
 import { EndpointForm, isOfStream, STREAM, type Endpoint } from '../parts/endpoint-form.tsx'
-import { Field, Refused, Table, Title } from '../parts/parts.tsx'
+import { faultAt, Field, Refused, Table, Title } from '../parts/parts.tsx'
 import { Results } from '../parts/results.tsx'
 import { SameAs } from '../parts/same-as.tsx'
 import { within } from '../parts/schema-form.tsx'
@@ -165,7 +165,7 @@ function Form({ first, known }: { first: Draft; known: Known | undefined }) {
           void run(send)
         }}
       >
-        <Field name="Name">
+        <Field name="Name" fault={faultAt(failure, '/name')}>
           <input required value={draft.name} onInput={({ currentTarget }) => set({ name: currentTarget.value })} />
         </Field>
         <Field name="Description">
@@ -180,7 +180,11 @@ function Form({ first, known }: { first: Draft; known: Known | undefined }) {
           onChange={(processors) => set({ processors })}
         />
         {endpoint('sink')}
-        <Field name="Tasks" hint="How many work on it at once; at most one for each partition of the source.">
+        <Field
+          name="Tasks"
+          hint="How many work on it at once; at most one for each partition of the source."
+          fault={faultAt(failure, '/tasks')}
+        >
           <input
             type="number"
             min="1"
@@ -189,7 +193,7 @@ function Form({ first, known }: { first: Draft; known: Known | undefined }) {
             onInput={({ currentTarget }) => currentTarget.value !== '' && set({ tasks: Number(currentTarget.value) })}
           />
         </Field>
-        <Refused failure={failure?.status === 412 ? undefined : failure} />
+        <Refused failure={failure?.status === 412 ? undefined : failure} beside={['/name', '/tasks']} />
         {failure?.status === 412 && (
           <p class="refused" role="alert">
             Someone has changed the pipeline meanwhile.{' '}

@@ -92,20 +92,32 @@ function End({ trace, by }: { trace: Trace | undefined; by: number | undefined }
   )
 }
 
-/** Offset of the partition's next record: markers of transactions have offsets too. Undefined where the record is the last. */
-function useNext(id: string, partition: number, offset: number): number | undefined {
-  const [next, setNext] = useState<number>()
+/** How many offsets are looked through for the record before: few of those between two records are markers of transactions. */
+const LOOKED_BACK = 8
+
+/** Offsets of the partition's records before and behind this one; undefined where there is none. */
+function useNeighbours(id: string, partition: number, offset: number): { before?: number; behind?: number } {
+  const [found, setFound] = useState<{ before?: number; behind?: number }>({})
   useEffect(() => {
-    setNext(undefined)
-    const asked = { from: { offsets: { [partition]: offset + 1 } }, partition, limit: 1 }
+    setFound({})
     let isGone = false
-    void post<PreviewPipelineResponse>(`/pipelines/${id}/preview`, asked).then(
-      ({ records }) => isGone || setNext(records[0]?.offset),
-      () => {},
-    )
+    const look = (from: number, limit: number, take: (offsets: number[]) => object): void => {
+      const asked = { processors: [], from: { offsets: { [partition]: from } }, partition, limit }
+      void post<PreviewPipelineResponse>(`/pipelines/${id}/preview`, asked).then(
+        ({ records }) => isGone || setFound((known) => ({ ...known, ...take(records.map((each) => each.offset)) })),
+        () => {},
+      )
+    }
+    look(offset + 1, 1, ([behind]) => (behind === undefined ? {} : { behind }))
+    const from = Math.max(0, offset - LOOKED_BACK)
+    if (offset > 0)
+      look(from, offset - from, (offsets) => {
+        const before = offsets.findLast((each) => each < offset)
+        return before === undefined ? {} : { before }
+      })
     return () => void (isGone = true)
   }, [id, partition, offset])
-  return next
+  return found
 }
 
 export function RecordScreen({ id, partition, offset }: { id: string; partition: string; offset: string }) {
@@ -115,14 +127,14 @@ export function RecordScreen({ id, partition, offset }: { id: string; partition:
   const since = useQuery<ExplainRecordResponse>(
     by === undefined ? null : `/pipelines/${id}/explain?partition=${partition}&offset=${offset}&revision=${by}`,
   )
-  const next = useNext(id, Number(partition), Number(offset))
+  const { before, behind } = useNeighbours(id, Number(partition), Number(offset))
   const at = (to: number): string => `${HOME.pathname}pipelines/${id}/records/${partition}/${to}`
   return (
     <>
       <Title text={`Record ${partition}:${offset}`}>
         <nav class="actions" aria-label="Neighbours">
-          {Number(offset) > 0 && <a href={at(Number(offset) - 1)}>← offset {Number(offset) - 1}</a>}
-          {next !== undefined && <a href={at(next)}>offset {next} →</a>}
+          {before !== undefined && <a href={at(before)}>← offset {before}</a>}
+          {behind !== undefined && <a href={at(behind)}>offset {behind} →</a>}
           <a class="button second" href={`${HOME.pathname}pipelines/${id}`}>
             Pipeline
           </a>

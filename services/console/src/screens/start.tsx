@@ -3,19 +3,24 @@ import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
 import type { ListStreamsResponse, TestSmartModuleResponse, Trace } from '../../../../clients/typescript/src/generated/types.ts'
 import { Failure, HOME, post, remove } from '../api.ts'
-import { Field, Refused, Title } from '../parts/parts.tsx'
+import { faultAt, Field, Refused, Title } from '../parts/parts.tsx'
 import { Results } from '../parts/results.tsx'
 import { SameAs, type Ways } from '../parts/same-as.tsx'
 import { useAction, useAll } from '../query.ts'
 import { fedSchemaOf, generatedOf, isCsv, rowsOf, schemaOf } from '../rows.ts'
 import { may } from '../session.ts'
 import { asCurl, asYaml, needed, operand, quoted, variable } from '../same-as.ts'
+import { Mistyped } from '../typed.ts'
 import { useUnsaved } from '../unsaved.ts'
 
 const NAME = 'orders'
 const SAMPLE = `{"id": "a1", "city": "Wien", "amount": 12.5}
 {"id": "a2", "city": "Berlin", "amount": 99}
 {"id": "a3", "city": "Wien", "amount": 250.75}`
+
+/** What one request may write. */
+const WRITTEN_MAX = 1 << 20
+const TOO_LARGE = 'is larger than 1 MB: make the stream by its first lines, and write the file by dps produce'
 
 const TRIED = 20
 /** Expressions to begin with, by what they do. */
@@ -176,13 +181,6 @@ export function Start() {
   const [isTrying, setIsTrying] = useState(false)
   const { run, isBusy, failure } = useAction()
   useUnsaved(text !== SAMPLE || isOwn || filter !== TEMPLATES[0][1] || isFed)
-  /** What was refused about a field, whose member begins so. */
-  const faultOf = (member: string): string | undefined =>
-    failure?.details
-      .filter(({ path }) => path.startsWith(member))
-      .map(({ message }) => message)
-      .join('; ')
-
   const makeIt = (chosen?: string): void => {
     setIsTrying(false)
     void run(() => withName(async (own) => route(`${HOME.pathname}pipelines/${await make(own, text, filter, isFed)}`), chosen))
@@ -211,32 +209,44 @@ export function Start() {
         <Field
           name="Name"
           hint="The stream’s name; the pipeline and what it delivers are named after it."
-          fault={instead ? failure?.message : faultOf('/name')}
+          fault={instead ? failure?.message : faultAt(failure, '/name')}
         >
-          <input required value={name} onInput={({ currentTarget }) => setName(currentTarget.value)} />
+          {/* The longest of the names that are made of it has ten more. */}
+          <input required maxLength={190} value={name} onInput={({ currentTarget }) => setName(currentTarget.value)} />
         </Field>
         {instead && (
           <button type="button" class="second" disabled={isBusy} onClick={() => makeIt(instead)}>
             Make it as {instead}
           </button>
         )}
-        <Field name="A file instead" hint="Lines of JSON, an array, or CSV with a header; what it holds comes into the field below.">
+        <Field
+          name="A file instead"
+          hint="Lines of JSON, an array, or CSV with a header, of 1 MB at most; what it holds comes into the field below."
+          fault={faultAt(failure, '/file')}
+        >
           <input
             type="file"
             accept=".json,.jsonl,.ndjson,.csv"
-            onChange={({ currentTarget }) => void run(async () => setText((await currentTarget.files?.[0]?.text()) ?? text))}
+            onChange={({ currentTarget }) =>
+              void run(async () => {
+                const file = currentTarget.files?.[0]
+                if (file && file.size > WRITTEN_MAX) throw new Mistyped('/file', TOO_LARGE)
+                if (file) setText(await file.text())
+              })
+            }
           />
         </Field>
         <Field
           name="Some records"
           hint="One JSON object a line, an array, or CSV with a header. They make the stream’s schema, and are written to it."
+          fault={faultAt(failure, '/records')}
         >
           <textarea rows={8} required spellcheck={false} value={text} onInput={({ currentTarget }) => setText(currentTarget.value)} />
         </Field>
         <Field
           name="Keep records for which"
           hint="An expression (CEL) over value, key, headers and timestamp; empty keeps all."
-          fault={faultOf('/processors')}
+          fault={faultAt(failure, '/processors/0')}
         >
           <input
             spellcheck={false}
@@ -255,7 +265,7 @@ export function Start() {
           <input type="checkbox" checked={isFed} onChange={({ currentTarget }) => setIsFed(currentTarget.checked)} /> and {RATE} more a
           second from a generator, with the same fields, so that there is something to watch
         </label>
-        <Refused failure={failure} />
+        <Refused failure={instead ? undefined : failure} beside={['/name', '/file', '/records', '/processors/0']} />
         {!may('pipelines:write') && <p class="refused">Your role may look, but not make a pipeline.</p>}
         <div class="actions">
           <button type="button" disabled={isBusy} onClick={() => void run(tryIt)}>

@@ -14,7 +14,7 @@ import { parseAsWritten } from '../../../../clients/typescript/src/core/exact-js
 import { HOME, post, urlOf, withQuery } from '../api.ts'
 import { clock } from '../clock.ts'
 import { count, timeOf, typedTime } from '../format.ts'
-import { Badge, Dialog, Field, Figure, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
+import { Badge, Dialog, faultAt, Field, Figure, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
 import { Remove } from '../parts/remove.tsx'
 import { StreamSchema } from '../parts/stream-schema.tsx'
 import { unanswered, useAction, useQuery } from '../query.ts'
@@ -76,6 +76,7 @@ function Tail({ id }: { id: string }) {
   const [records, setRecords] = useState<TailRecord[]>([])
   const [state, setState] = useState('')
   const [turn, setTurn] = useState(0)
+  const [hasHole, setHasHole] = useState(false)
   useEffect(() => {
     if (!isOn || isFrozen) return
     const source = new EventSource(urlOf(`/streams/${id}/tail`))
@@ -109,16 +110,17 @@ function Tail({ id }: { id: string }) {
           {isOn ? 'Stop' : 'Follow'}
         </button>
         {isOn && (
-          <button type="button" aria-pressed={isFrozen} onClick={() => setIsFrozen(!isFrozen)}>
+          <button type="button" aria-pressed={isFrozen} onClick={() => (setIsFrozen(!isFrozen), setHasHole(true))}>
             {isFrozen ? 'Go on' : 'Freeze'}
           </button>
         )}
         {isOn && (
           <span class="quiet" role="status">
-            {isFrozen ? 'frozen' : unanswered.value > 0 ? 'reconnecting' : state}
+            {isFrozen ? 'frozen: what comes meanwhile may be left out' : unanswered.value > 0 ? 'reconnecting' : state}
           </span>
         )}
       </div>
+      {hasHole && <p class="quiet">It was frozen: of what came meanwhile, only the newest records are among these.</p>}
       {records.length > 0 && <RecordTable label="Records as they come" records={records} />}
     </section>
   )
@@ -236,10 +238,23 @@ function Write({ stream: { id, name, schema }, onWritten }: { stream: Written; o
         })
       }}
     >
-      <Field name="Records to write" hint="One JSON object a line, an array, or CSV with a header; all are written, or none.">
-        <textarea rows={4} required spellcheck={false} value={text} onInput={({ currentTarget }) => setText(currentTarget.value)} />
+      <Field
+        name="Records to write"
+        hint="One JSON object a line, an array, or CSV with a header; all are written, or none."
+        fault={faultAt(failure, '')}
+      >
+        <textarea
+          rows={4}
+          required
+          spellcheck={false}
+          value={text}
+          onInput={({ currentTarget }) => {
+            setText(currentTarget.value)
+            setWritten(0)
+          }}
+        />
       </Field>
-      <Refused failure={failure} />
+      <Refused failure={failure} beside={['']} />
       <button disabled={isBusy}>Write</button> {written > 0 && <span role="status">{count(written)} written</span>}
       <SameAs
         of="curl or dps"

@@ -2,10 +2,10 @@
 import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
 import type { GetLineageResponse, ListStreamsResponse } from '../../../../clients/typescript/src/generated/types.ts'
-import { parseAsWritten } from '../../../../clients/typescript/src/core/exact-json.ts'
+import { jsonAt } from '../typed.ts'
 import { HOME, post, withQuery } from '../api.ts'
 import { Paged } from '../parts/paged.tsx'
-import { Badge, Field, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
+import { Badge, faultAt, Field, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
 import { SameAs } from '../parts/same-as.tsx'
 import { useAction, useAll, useQuery } from '../query.ts'
 import { asCurl, needed } from '../same-as.ts'
@@ -22,7 +22,7 @@ function NewStream() {
   const [schema, setSchema] = useState(FIELDS)
   const [key, setKey] = useState('')
   useUnsaved(name !== '' || schema !== FIELDS || key !== '')
-  const body = () => ({ name, schema: parseAsWritten(schema), ...(key === '' ? {} : { key }) })
+  const body = () => ({ name, schema: jsonAt('/schema', schema), ...(key === '' ? {} : { key }) })
   return (
     <details class="new">
       <summary>New stream</summary>
@@ -32,19 +32,20 @@ function NewStream() {
           void run(async () => route(`${HOME.pathname}streams/${(await post<{ id: string }>('/streams', body())).id}`))
         }}
       >
-        <Field name="Name">
+        <Field name="Name" fault={faultAt(failure, '/name')}>
           <input required value={name} onInput={({ currentTarget }) => setName(currentTarget.value)} />
         </Field>
         <Field
           name="Fields"
-          hint="JSON: each field’s type (string, integer, number, boolean, datetime, object, array, any); a ? behind it marks what may be missing."
+          hint="JSON: each field’s type (string, integer, number, boolean, datetime, date, uuid, decimal, bytes, object, any, array<string>); a ? behind it marks what may be missing."
+          fault={faultAt(failure, '/schema')}
         >
           <textarea rows={3} required spellcheck={false} value={schema} onInput={({ currentTarget }) => setSchema(currentTarget.value)} />
         </Field>
-        <Field name="Key" hint="The field by which records keep their order; none spreads them.">
+        <Field name="Key" hint="The field by which records keep their order; none spreads them." fault={faultAt(failure, '/key')}>
           <input value={key} onInput={({ currentTarget }) => setKey(currentTarget.value)} />
         </Field>
-        <Refused failure={failure} />
+        <Refused failure={failure} beside={['/name', '/schema', '/key']} />
         <button disabled={isBusy}>Make the stream</button>
         <SameAs
           of="curl"

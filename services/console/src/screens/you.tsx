@@ -80,7 +80,7 @@ export function You() {
           {({ quotas, requests_per_minute, type }) => (
             <>
               <p class="quiet">
-                {type} account, {requests_per_minute} requests a minute for its keys
+                {type} account, {count(requests_per_minute)} requests a minute for its keys
               </p>
               <Table label="Quotas">
                 {Object.entries(quotas).map(([name, { limit, used }]) => (
