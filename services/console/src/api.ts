@@ -52,9 +52,9 @@ const isBusy = (status: number): boolean => status === 429 || status === 503
 /** 503 says of a part that is away which one it is. */
 const BUSY = /too many|a process for the request|processor time/
 
-/** Asks a busy service again, when it says, where nothing was changed. */
+/** Asks a busy service again, when it says: where nothing was changed, or the tag of a change keeps it from being made twice. */
 async function sendPatiently(method: string, path: string, body: unknown, options: CallOptions): Promise<Response> {
-  for (let tries = LOOKS.test(path) ? TRIES : 1; ; tries--) {
+  for (let tries = LOOKS.test(path) || options.ifMatch ? TRIES : 1; ; tries--) {
     const reply = await send(method, path, body, options)
     const seconds = Number(reply.headers.get('Retry-After'))
     if (tries === 1 || !isBusy(reply.status) || !(seconds > 0 && seconds <= WAIT_MAX_S)) return reply
