@@ -221,6 +221,8 @@ describe('dps with records', () => {
     expect((await dps(['overview'])).out).toContain('ATTENTION')
     const described = json<{ name: string }>(await dps(['describe', pipeline, '-o', 'json']))
     expect(described).toMatchObject({ status: 'paused', balanced: true })
+    const { name } = json<{ name: string }>(await dps(['get', 'stream', from.id, '-o', 'json']))
+    expect((await dps(['describe', pipeline])).out).toContain(`stream ${name}\n`)
     expect(json(await dps(['describe', 'stream', from.id, '-o', 'json']))).toMatchObject({ read_by: [described.name], written_by: [] })
     expect(json(await dps(['describe', 'smartmodule', module, '-o', 'json']))).toMatchObject({
       versions: ['1.0.1', '1.0.0'],

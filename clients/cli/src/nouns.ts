@@ -70,6 +70,16 @@ export async function namesOf({ dps }: Context): Promise<ReadonlyMap<string, str
   return new Map((await Promise.all(lists)).flat().flatMap((each) => (each ? [[each.id, each.name] as const] : [])))
 }
 
+type End = { connector_id: string; config: Record<string, unknown> }
+
+/** What a pipeline reads or writes, for people: a stream by its name. */
+async function endShown({ dps }: Context, { connector_id, config: { stream_id, ...config } }: End): Promise<unknown> {
+  const connector = connector_id.replace(/^conn_/, '')
+  const { name = stream_id } = typeof stream_id === 'string' ? await known(dps.streams.get(stream_id)) : {}
+  const named = name === undefined ? connector : `${connector} ${String(name)}`
+  return Object.keys(config).length === 0 ? named : { [named]: config }
+}
+
 async function describePipeline(context: Context, given: string): Promise<object> {
   const { dps } = context
   const id = await idOf(context, 'pipeline', given)
@@ -80,6 +90,7 @@ async function describePipeline(context: Context, given: string): Promise<object
   ])
   const found = { ...pipeline, ...status, balanced, totals, steps }
   if (context.out.format !== 'table') return found
+  const [source, sink] = await Promise.all([endShown(context, pipeline.source), endShown(context, pipeline.sink)])
   // A person gets tables of what is nested, without the counts of each partition's steps: `-o yaml` has those, too.
   const tasks = status.tasks.map(({ role, task, processor_id, status: is, revision, records_per_second, reason }) => ({
     role,
@@ -93,7 +104,7 @@ async function describePipeline(context: Context, given: string): Promise<object
   const partitions = status.tasks.flatMap(({ role, task, partitions: own }) =>
     own.map(({ partition, position, end, lag }) => ({ role, task, partition, position, end, lag })),
   )
-  return { ...found, tasks, partitions }
+  return { ...found, source, sink, tasks, partitions }
 }
 
 async function describeStream(context: Context, given: string): Promise<object> {
