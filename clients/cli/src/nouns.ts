@@ -219,9 +219,9 @@ export const NOUNS: Record<string, Noun> = {
 }
 
 /** The argument for a kind of thing; its words are for completion and help: `nounOf` takes others too. */
-export function nounArgument(): Argument {
+export function nounArgument(isOffered: (noun: Noun) => boolean = () => true): Argument {
   const argument = new Argument('<what>')
-  argument.argChoices = Object.keys(NOUNS)
+  argument.argChoices = Object.keys(NOUNS).filter((name) => isOffered(NOUNS[name]!))
   return argument
 }
 

@@ -43,9 +43,12 @@ const groupOptions = (command: Command): Command =>
     .option('--error <code>', 'only those with this code')
     .option('--pattern <pattern>', 'only those whose messages have this pattern, as groups show it')
 
-/** The options as a filter. A SmartModule's name holds no @. */
+/** A name may hold an @ itself. */
+const WITH_VERSION = /^(.+)@(\d+\.\d+\.\d+)$/
+
+/** The options as a filter. */
 function filterOf({ step, module, error, pattern }: GroupOptions) {
-  const [name, version] = module?.split('@', 2) ?? []
+  const [, name = module, version] = WITH_VERSION.exec(module ?? '') ?? []
   return {
     ...(step === undefined ? {} : { step }),
     ...(name === undefined ? {} : { module: name }),

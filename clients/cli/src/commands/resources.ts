@@ -97,7 +97,7 @@ export function addResourceCommands(program: Command, io: Io): void {
     })
   program
     .command('delete')
-    .addArgument(nounArgument())
+    .addArgument(nounArgument(({ removal }) => removal !== undefined))
     .argument('<names...>')
     .description('delete things by their names or ids; a job is cancelled')
     .action(async (what: string, given: string[], _options: object, command: Command) => {
