@@ -63,10 +63,29 @@ describe('expressions', () => {
       })
     const { status, body } = await ask('dps/cel', { filter: 'value.id ==\n == "a"' })
     expect(status).toBe(400)
-    expect(JSON.stringify(body)).toContain('config.filter: 2:2: unexpected ==')
-    expect(JSON.stringify((await ask('dps/filter', { expression: 'valu.id == "a"' })).body)).toContain(
-      'config.expression: 1:1: valu is not known here',
-    )
+    expect(body.error.details).toEqual([{ path: '/processors/0/config/filter', message: '2:2: unexpected ==' }])
+    expect((await ask('dps/filter', { expression: 'valu.id == "a"' })).body.error.details).toEqual([
+      { path: '/processors/0/config/expression', message: '1:1: valu is not known here' },
+    ])
+    const several = await client.call<{ error: { details: { path: string }[] } }>('POST', '/v1/pipelines', {
+      name: unique('cel'),
+      source: stream(from.id),
+      processors: [
+        { module_id: 'dps/cel', config: { filter: 'value.id >' } },
+        { module_id: 'nothing', config: {} },
+        { module_id: 'dps/redact', config: { feilds: {} } },
+        { module_id: 'dps/cel', config: { set: { a: 'valu.b' } } },
+        { module_id: 'dps/cel', config: { filter: 'true' } },
+      ],
+      sink: stream(to.id),
+    })
+    // Of every step what is wrong with it, whatever is wrong with the others.
+    expect(several.body.error.details.map(({ path }) => path).toSorted()).toEqual([
+      '/processors/0/config/filter',
+      '/processors/1/module_id',
+      '/processors/2/config/feilds',
+      '/processors/3/config/set/a',
+    ])
     expect((await ask('dps/filter', { operator: 'eq', value: 1 })).status).toBe(400)
     expect((await ask('dps/cel', {})).status).toBe(400)
   })

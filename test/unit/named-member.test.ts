@@ -33,7 +33,22 @@ describe('the member that a text names', () => {
     ['nothing of the config itself', { filter: 1 }, 'config needs filter, set or emit', ''],
     ['no item beyond the end', { emit: ['1'] }, 'config.emit[1] must be text', '/emit'],
   ])('is %s', (_, config, text, path) => {
-    expect(namedMember(config, text)).toBe(path)
+    expect(namedMember(config, text).path).toBe(path)
+  })
+
+  it.each([
+    [{ filter: '1 +' }, 'config.filter: 1:4: the expression ends too early', '1:4: the expression ends too early'],
+    [{ set: { 'a b: c': 'x' } }, 'config.set.a b: c: 1:1: x is not known here', '1:1: x is not known here'],
+    [{ emit: ['1', 'x('] }, 'config.emit[1]: 1:3: the expression ends too early', '1:3: the expression ends too early'],
+    [{ filter: '1' }, 'config.filter must give true or false', 'must give true or false'],
+    [{ labels: [{ words: 1 }] }, 'config.labels.0.words has more words', 'has more words'],
+    // What is about another member than the one that is there stays whole.
+    [{ fields: { day: {} } }, 'config.fields.day.type is missing', 'config.fields.day.type is missing'],
+    [{ emit: ['1'] }, 'config.emit[1] must be text', 'config.emit[1] must be text'],
+    [{ filter: 1 }, 'config.filter', 'config.filter'],
+    [{ operator: 'eq' }, 'config.value is required for eq', 'config.value is required for eq'],
+  ])('is not said again behind its path: %#', (config, text, message) => {
+    expect(namedMember(config, text).message).toBe(message)
   })
 })
 

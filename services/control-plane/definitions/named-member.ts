@@ -22,7 +22,15 @@ function namesIn(value: unknown, text: string): string[] {
 
 /**
  * A JSON pointer into the config, to the deepest of its members that a text such as `config.fields.day.format has no year: YYYY` names at
- * its beginning; empty where it names none.
+ * its beginning, and what the text says of it; the whole text, with an empty pointer, where it names none.
  */
-export const namedMember = (config: unknown, text: string): string =>
-  text.startsWith('config.') ? pointer(namesIn(config, text.slice('config'.length))) : ''
+export function namedMember(config: unknown, text: string): { path: string; message: string } {
+  const names = text.startsWith('config.') ? namesIn(config, text.slice('config'.length)) : []
+  let rest = text.slice('config'.length)
+  for (const name of names) rest = rest.slice(rest.startsWith('[') ? name.length + 2 : name.length + 1)
+  const message = rest.replace(/^[:\s]+/, '')
+  // Behind part of a name, as in `config.emit[7]` of a shorter list, the rest says nothing alone.
+  return names.length > 0 && /^[:\s]/.test(rest) && message !== ''
+    ? { path: pointer(names), message }
+    : { path: pointer(names), message: text }
+}

@@ -102,8 +102,8 @@ type Owned = { id: string; account_id: string }
 const DEADLINES = { cpuMs: 5000, wallMs: 15_000 }
 
 /**
- * Resolves the steps outside of a transaction, checks every config against its module's `parameters` and, where nothing is `unknown`,
- * starts every step as a processor would; both in a workshop, because patterns and modules come from the account.
+ * Resolves the steps outside of a transaction, checks every config against its module's `parameters` and starts every step that passes as a
+ * processor would; both in a workshop, because patterns and modules come from the account.
  */
 export async function examineSteps(
   deps: StartDeps,
@@ -113,7 +113,7 @@ export async function examineSteps(
 ) {
   const unknown: Detail[] = []
   const steps = await resolveSteps(deps.db, pipeline.account_id, entries, unknown, leftOut)
-  const faults = await chainFaults(deps, pipeline, steps, unknown.length > 0)
+  const faults = await chainFaults(deps, pipeline, steps, false)
   return { steps, unknown, faults, details: [...unknown, ...faults] }
 }
 
@@ -158,11 +158,17 @@ export async function chainFaults(
             if ('starting' in progress) starting = progress.starting
           },
         )
-  if ('faults' in answer) return answer.faults.map(({ step, path, message }) => ({ path: `/processors/${step}/config${path}`, message }))
+  const faultOf = (step: number, refused: string): Detail => {
+    const { path, message } = namedMember(steps.find(({ index }) => index === step)?.definition.config, refused)
+    return { path: `/processors/${step}/config${path}`, message }
+  }
+  if ('faults' in answer)
+    return [
+      ...answer.faults.map(({ step, path, message }) => ({ path: `/processors/${step}/config${path}`, message })),
+      ...answer.refusals.map(({ step, refused }) => faultOf(step, refused)),
+    ]
   if (!('refused' in answer)) return []
   // A step that never returns, or ends the process, can't say that it was the one.
   const step = answer.step ?? starting
-  if (step === undefined) return [{ path: '/processors', message: answer.refused }]
-  const config = steps.find(({ index }) => index === step)?.definition.config
-  return [{ path: `/processors/${step}/config${namedMember(config, answer.refused)}`, message: answer.refused }]
+  return [step === undefined ? { path: '/processors', message: answer.refused } : faultOf(step, answer.refused)]
 }

@@ -131,8 +131,11 @@ const Answer = z.union([
   z.object({ types: z.array(z.string()) }),
   z.object({ checked: z.array(Fault) }),
   z.object({ disposed: z.literal(true) }),
-  /** Faults of the steps' configs; `step` counts from 0. */
-  z.object({ faults: z.array(Fault.extend({ step: z.number() })) }),
+  /** Faults of the steps' configs, and why others of the steps do not start; `step` counts from 0. */
+  z.object({
+    faults: z.array(Fault.extend({ step: z.number() })),
+    refusals: z.array(z.object({ step: z.number(), refused: Reason })),
+  }),
   /** The upload's `parameters` are not a JSON Schema. */
   z.object({ parameters: Reason }),
   /** Why the job failed; `step` (from 0) is the step at fault. */

@@ -71,18 +71,26 @@ async function start(
   const faults = steps.flatMap(({ parameters, document }) =>
     configFaults(parameters, document.config).map((fault) => ({ ...fault, step: document.step })),
   )
-  if (faults.length > 0) return { faults }
-  if (isDryRun) return { started: true }
-  const kernel = await WebAssembly.compile(new Uint8Array(kernelBinary))
-  for (const { binary, kind, extismFunction, document } of steps) {
+  const refusals: { step: number; refused: string }[] = []
+  // One that can't start does not keep the others from being looked at.
+  const startable = isDryRun ? [] : steps.filter(({ document }) => !faults.some(({ step }) => step === document.step))
+  const kernel = startable.length > 0 ? await WebAssembly.compile(new Uint8Array(kernelBinary)) : undefined
+  for (const { binary, kind, extismFunction, document } of startable) {
     send({ progress: { starting: document.step } })
     await parent.flushed()
-    const module = await moduleAt(binary)
-    const instance = await openInstance({ module, kind, ...(extismFunction ? { extismFunction } : {}) }, document, SILENT, kernel)
-    instance.close?.()
+    try {
+      const module = await moduleAt(binary)
+      const instance = await openInstance({ module, kind, ...(extismFunction ? { extismFunction } : {}) }, document, SILENT, kernel!)
+      instance.close?.()
+    } catch (error) {
+      if (!(error instanceof SmartModuleTrap)) throw error
+      refusals.push({ step: error.step, refused: reasonFor(error) })
+    }
   }
-  return { started: true }
+  return faults.length + refusals.length > 0 ? { faults, refusals } : { started: true }
 }
+
+const reasonFor = (error: unknown): string => cutText(reasonOf(error), REASON_CHARACTERS_MAX)
 
 /** What a trial waits for all requests of its plug-ins. */
 const TRIAL_REQUESTS_MS = 8000
@@ -143,7 +151,7 @@ async function work(job: Job, binaries: readonly Uint8Array[]): Promise<void> {
   try {
     send({ answer: await answerTo(job, binaries) })
   } catch (error) {
-    const refused = cutText(reasonOf(error), REASON_CHARACTERS_MAX)
+    const refused = reasonFor(error)
     send({ answer: error instanceof SmartModuleTrap ? { refused, step: error.step } : { refused } })
   }
 }
