@@ -53,6 +53,11 @@ async function setUp(): Promise<Setup> {
   return { id, from, to, seen, arrivals, close: () => consumer.disconnect() }
 }
 
+async function end({ id, close }: Setup): Promise<void> {
+  await close()
+  await client.call('POST', `/v1/pipelines/${id}/stop`)
+}
+
 /** One record to each partition, numbered from `n` on. */
 async function writeRound({ from }: Setup, n: number): Promise<void> {
   await producer.send({
@@ -111,16 +116,15 @@ async function killOne(): Promise<void> {
 }
 
 /** How long records wait after `end` has ended a processor, by what is allowed for it here and now. Each arrives once. */
-async function movedAfter(end: () => unknown, ms: number): Promise<number> {
+async function movedAfter(endProcessor: () => unknown, ms: number): Promise<number> {
   await twoProcessors()
   const setup = await setUp()
   await arrives(setup, 0)
   const limit = limitFromNow(ms)
-  await end()
+  await endProcessor()
   const share = (await arrives(setup, PARTITIONS)) / limit()
   expect(await notOnce(setup)).toEqual([])
-  await setup.close()
-  await client.call('POST', `/v1/pipelines/${setup.id}/stop`)
+  await end(setup)
   return share
 }
 
@@ -137,13 +141,19 @@ describe('the partitions of a processor', () => {
 
   it('get no duplicates when it resumes after a pause of ten seconds', async () => {
     await twoProcessors()
-    const setup = await setUp()
+    let setup = await setUp()
     const countOwners = async () => {
       const path = `/v1/pipelines/${setup.id}/status`
       const { body } = await client.call<{ tasks: { processor_id: string; partitions: unknown[] }[] }>('GET', path)
       return new Set(body.tasks.flatMap(({ processor_id, partitions }) => (partitions.length > 0 ? [processor_id] : []))).size
     }
-    await eventually('both processors have tasks', async () => (await countOwners()) === 2)
+    // Tasks are placed by hashes of the pipeline's id: of every eight pipelines, one has all four on the same processor, and keeps them
+    // there.
+    for (let tried = 1; (await countOwners()) !== 2; tried++) {
+      expect(tried).toBeLessThan(20)
+      await end(setup)
+      setup = await setUp()
+    }
     const supervisor = runningProcessors()[0]!
     // Runners first: a supervisor that goes on before them would find them silent.
     const paused = [...childrenOf(supervisor), supervisor]
@@ -165,8 +175,7 @@ describe('the partitions of a processor', () => {
     }
     await eventually('all records have arrived', async () => setup.seen.size === n, 30_000)
     expect(await notOnce(setup)).toEqual([])
-    await setup.close()
-    await client.call('POST', `/v1/pipelines/${setup.id}/stop`)
+    await end(setup)
   })
 })
 
@@ -185,7 +194,6 @@ describe('the data plane', () => {
       process.kill(controlPlane!, 'SIGCONT')
     }
     await waitForStatus(client, setup.id, 'running')
-    await setup.close()
-    await client.call('POST', `/v1/pipelines/${setup.id}/stop`)
+    await end(setup)
   })
 })
