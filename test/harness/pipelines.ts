@@ -78,7 +78,9 @@ export async function waitForAccounting(client: Client, pipelineId: string, reco
 export async function waitForRevision(client: Client, pipelineId: string, revision: number): Promise<void> {
   await eventually(`every task of ${pipelineId} runs revision ${revision}`, async () => {
     const { tasks } = (await client.call<{ tasks: TaskStatus[] }>('GET', `/v1/pipelines/${pipelineId}/status`)).body
-    return tasks.length > 0 && tasks.every((task) => task.revision === revision && task.status === 'running')
+    if (tasks.length > 0 && tasks.every((task) => task.revision === revision && task.status === 'running')) return true
+    // What it runs in place of that, for the error of a test that waits in vain.
+    throw new Error(JSON.stringify(tasks.map(({ revision: runs, status, reason }) => [runs, status, reason])))
   })
 }
 
