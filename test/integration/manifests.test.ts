@@ -1,21 +1,13 @@
 /** Manifests: planned, applied, changed, pruned and exported, on the real service. */
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { ShownManifest } from '../../shared/api/manifests.ts'
-import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { eventually, loggedIn, service, unique } from '../harness/client.ts'
 import { above, manifestsOf, said, shop, type Given, type Plan } from '../harness/manifests.ts'
 import { waitForTotal, write } from '../harness/pipelines.ts'
 import { moduleBody } from '../harness/rooms.ts'
 
-let client: Client
-let calls: ReturnType<typeof manifestsOf>
-beforeAll(async () => {
-  client = await loggedIn(service().accounts.other)
-  calls = manifestsOf(client)
-})
-const plan: typeof calls.plan = (...given) => calls.plan(...given)
-const apply: typeof calls.apply = (...given) => calls.apply(...given)
-const named: typeof calls.named = (...given) => calls.named(...given)
-const idOf: typeof calls.idOf = (...given) => calls.idOf(...given)
+const client = await loggedIn(service().accounts.other)
+const { plan, apply, named, idOf } = manifestsOf(client)
 
 describe('a manifest', () => {
   it('makes what it names, runs, and has nothing to do the second time', async () => {

@@ -1,20 +1,12 @@
 /** Manifests that can’t be applied: all that is wrong is named by its place, and nothing is changed. */
-import { beforeAll, describe, expect, it } from 'vitest'
-import { loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { describe, expect, it } from 'vitest'
+import { loggedIn, service, unique } from '../harness/client.ts'
 import { above, manifestsOf, shop, type Given, type Plan } from '../harness/manifests.ts'
 import { openAccount, setQuotas } from '../harness/operator.ts'
 import { stopAfterwards } from '../harness/pipelines.ts'
 
-let client: Client
-let calls: ReturnType<typeof manifestsOf>
-beforeAll(async () => {
-  client = await loggedIn(service().accounts.other)
-  calls = manifestsOf(client)
-})
-const plan: typeof calls.plan = (...given) => calls.plan(...given)
-const apply: typeof calls.apply = (...given) => calls.apply(...given)
-const named: typeof calls.named = (...given) => calls.named(...given)
-const idOf: typeof calls.idOf = (...given) => calls.idOf(...given)
+const client = await loggedIn(service().accounts.other)
+const { plan, apply, named, idOf } = manifestsOf(client)
 
 describe('a manifest that can’t be applied', () => {
   it('is refused as a whole for a pipeline that could not be made of what is there', async () => {

@@ -15,7 +15,7 @@ const WHY: Record<string, string> = {
 }
 
 /** Why a file can't be read, without the names of system calls. */
-export function whyUnreadable(error: unknown): string {
+function whyUnreadable(error: unknown): string {
   const { code = '', message } = error instanceof Error ? (error as NodeJS.ErrnoException) : { message: String(error) }
   return WHY[code] ?? message
 }

@@ -24,16 +24,11 @@ export function serveDocs(router: Router, files: ReadonlyMap<string, BuiltFile> 
     if (!file) await admit(ctx)
     else if (!file.type.startsWith('text/html')) ctx.set('Cache-Control', 'public, max-age=300')
     if (!files) throw notFound('the documentation, which `make build` makes,')
-    if (ctx.path === '/docs') {
-      // Relative, so that it holds below any path that a proxy adds.
+    // Relative, so that it holds below any path that a proxy adds.
+    const place = ctx.path === '/docs' ? 'docs/' : `${path.slice(path.lastIndexOf('/') + 1)}.html`
+    if (ctx.path === '/docs' || (!file && files.has(`${path}.html`))) {
       ctx.status = 302
-      ctx.set('Location', 'docs/')
-      ctx.body = ''
-      return
-    }
-    if (!file && files.has(`${path}.html`)) {
-      ctx.status = 302
-      ctx.set('Location', `${path.slice(path.lastIndexOf('/') + 1)}.html`)
+      ctx.set('Location', place)
       ctx.body = ''
       return
     }

@@ -64,6 +64,29 @@ async function compile(code: string): Promise<Answer> {
 /** Whether a module starts is all that is asked of it here. */
 const SILENT: Telemetry = { log: () => {}, measure: () => {} }
 
+/** Why steps do not start, each tried by itself: one that can't does not keep the others from being looked at. */
+async function refusalsOf(
+  steps: readonly JobStep[],
+  kernelBinary: Uint8Array,
+  moduleAt: (index: number) => Promise<WebAssembly.Module>,
+): Promise<{ step: number; refused: string }[]> {
+  const refusals: { step: number; refused: string }[] = []
+  const kernel = await WebAssembly.compile(new Uint8Array(kernelBinary))
+  for (const { binary, kind, extismFunction, document } of steps) {
+    send({ progress: { starting: document.step } })
+    await parent.flushed()
+    try {
+      const module = await moduleAt(binary)
+      const instance = await openInstance({ module, kind, ...(extismFunction ? { extismFunction } : {}) }, document, SILENT, kernel)
+      instance.close?.()
+    } catch (error) {
+      if (!(error instanceof SmartModuleTrap)) throw error
+      refusals.push({ step: error.step, refused: reasonFor(error) })
+    }
+  }
+  return refusals
+}
+
 async function start(
   { kernel: kernelBinary, steps, isDryRun }: Extract<Job, { task: 'start' }>,
   moduleAt: (index: number) => Promise<WebAssembly.Module>,
@@ -71,22 +94,8 @@ async function start(
   const faults = steps.flatMap(({ parameters, document }) =>
     configFaults(parameters, document.config).map((fault) => ({ ...fault, step: document.step })),
   )
-  const refusals: { step: number; refused: string }[] = []
-  // One that can't start does not keep the others from being looked at.
   const startable = isDryRun ? [] : steps.filter(({ document }) => !faults.some(({ step }) => step === document.step))
-  const kernel = startable.length > 0 ? await WebAssembly.compile(new Uint8Array(kernelBinary)) : undefined
-  for (const { binary, kind, extismFunction, document } of startable) {
-    send({ progress: { starting: document.step } })
-    await parent.flushed()
-    try {
-      const module = await moduleAt(binary)
-      const instance = await openInstance({ module, kind, ...(extismFunction ? { extismFunction } : {}) }, document, SILENT, kernel!)
-      instance.close?.()
-    } catch (error) {
-      if (!(error instanceof SmartModuleTrap)) throw error
-      refusals.push({ step: error.step, refused: reasonFor(error) })
-    }
-  }
+  const refusals = startable.length > 0 ? await refusalsOf(startable, kernelBinary, moduleAt) : []
   return faults.length + refusals.length > 0 ? { faults, refusals } : { started: true }
 }
 

@@ -51,9 +51,9 @@ function Check({
       <Refused failure={failure} />
       {answer?.ok && <span role="status"> It answers, within {answer.took_ms} ms.</span>}
       {answer && answer.details.length > 0 && (
-        <div class="refused" role="alert">
+        <ul class="refused" role="alert">
           <Details details={answer.details} />
-        </div>
+        </ul>
       )}
     </div>
   )

@@ -63,14 +63,15 @@ export const faultAt = (failure: Failure | undefined, at: string): string | unde
     .map(({ path, message }) => `${inWords(path.slice(at.length))} ${message}`.trim())
     .join('; ')
 
+/** Items of a list. */
 export const Details = ({ details }: { details: readonly Detail[] }) => (
-  <ul>
+  <>
     {details.map(({ path, message }) => (
       <li key={path + message}>
         {path && <b>{inWords(path)}</b>} {message}
       </li>
     ))}
-  </ul>
+  </>
 )
 
 /** `beside`: members whose fields say themselves what is wrong with them. */
@@ -81,7 +82,11 @@ export function Refused({ failure, beside = [] }: { failure: Failure | undefined
   return (
     <div class="refused" role="alert">
       {headOf(failure)}
-      {details.length > 0 && <Details details={details} />}
+      {details.length > 0 && (
+        <ul>
+          <Details details={details} />
+        </ul>
+      )}
     </div>
   )
 }

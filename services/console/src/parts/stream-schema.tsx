@@ -7,7 +7,7 @@ import { asCurl } from '../same-as.ts'
 import { may } from '../session.ts'
 import { inWords, jsonAt } from '../typed.ts'
 import { useUnsaved } from '../unsaved.ts'
-import { faultAt, Field, Refused } from './parts.tsx'
+import { Details, faultAt, Field, Refused } from './parts.tsx'
 import { SameAs } from './same-as.tsx'
 
 function Fields({ schema }: { schema: Record<string, string> }) {
@@ -31,24 +31,12 @@ function Broken({ found }: { found: CheckStreamSchemaResponse }) {
     <div role="status">
       <p class={found.compatible ? undefined : 'refused'}>{found.compatible ? 'The change is allowed.' : 'The change is not allowed:'}</p>
       <ul>
-        {found.details.map(({ path, message }) => (
-          <li key={path + message}>
-            <b>{inWords(path)}</b> {message}
-          </li>
-        ))}
+        <Details details={found.details} />
         {found.pipelines.map(({ id, name, reads, mentions }) => (
           <li key={id}>
             <a href={`${HOME.pathname}pipelines/${id}`}>{name}</a> {reads ? 'reads' : 'writes'} the stream, and its config names{' '}
             {[...new Set(mentions.flatMap(({ fields }) => fields))].join(', ')} (
-            {mentions
-              .map(({ path }) =>
-                path
-                  .replace(/.processors.(\d+)/, (_, n) => `step ${+n + 1}`)
-                  .replace('/sink', 'sink')
-                  .replace('/config', ''),
-              )
-              .join(', ')}
-            )
+            {mentions.map(({ path }) => inWords(path.replace(/\/config$/, ''))).join(', ')})
           </li>
         ))}
       </ul>

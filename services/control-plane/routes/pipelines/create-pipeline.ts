@@ -105,7 +105,7 @@ async function findBefore(deps: StoreDeps, { accountId }: Caller, id: string, bo
 type Resolved = { definition: PipelineDefinition; start: ReadonlyMap<number, bigint>; uses: Use[] }
 
 /**
- * All parts of the request that are not `toCome`; `details` gets what is wrong with them. Locks the streams, secrets and SmartModules in
+ * All parts of the request that are not `toCome`; `details` is what is wrong with them. Locks the streams, secrets and SmartModules in
  * use against deletion meanwhile.
  */
 async function resolveParts(
@@ -115,9 +115,9 @@ async function resolveParts(
   id: string,
   body: PipelineRequest,
   found: Pick<Found, 'faults' | 'start'>,
-  details: Detail[],
   { ends, steps: stepsToCome, partitions }: ToCome = NOTHING_TO_COME,
 ) {
+  const details: Detail[] = []
   await lockStreamsOf(trx, accountId, [body.source, body.sink])
   const endOf = async (side: 'source' | 'sink') =>
     ends.includes(side) ? undefined : resolveEndpoint(trx, accountId, side, body[side], details)
@@ -133,7 +133,7 @@ async function resolveParts(
   const input = source && resolveInput(codec, names.intakeTopic(accountId, id), source, found.start, body, details)
   const resolved = await resolveSteps(trx, accountId, body.processors, details, stepsToCome)
   details.push(...found.faults)
-  return { source, sink, input, resolved }
+  return { source, sink, input, resolved, details }
 }
 
 /** What the request comes to. Throws all that is wrong with it. */
@@ -146,8 +146,7 @@ async function resolvePipeline(
   found: Found,
 ): Promise<Resolved> {
   const { names } = deps
-  const details: Detail[] = []
-  const { source, sink, input, resolved } = await resolveParts(trx, deps, caller, id, body, found, details)
+  const { source, sink, input, resolved, details } = await resolveParts(trx, deps, caller, id, body, found)
   if (details.length > 0 || !source || !sink || !input) throw invalidRequest(details)
   assertSameVersions(found.chain, resolved)
   const steps = withPolicies(
@@ -223,8 +222,7 @@ export async function assertValid(deps: StoreDeps, caller: Caller, body: Pipelin
   const id = newId('pipeline')
   const { faults } = await examineSteps(deps, { id, account_id: caller.accountId }, body.processors, toCome.steps)
   const found = { faults, start: await resolveStart(deps, caller.accountId, body) }
-  const details: Detail[] = []
-  await inTransaction(db, (trx) => resolveParts(trx, { names }, caller, id, body, found, details, toCome))
+  const { details } = await inTransaction(db, (trx) => resolveParts(trx, { names }, caller, id, body, found, toCome))
   if (details.length > 0) throw invalidRequest(details)
 }
 
