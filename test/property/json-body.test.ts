@@ -22,6 +22,10 @@ function depthOf(value: unknown): number {
 const ANY = { values: Infinity, nesting: Infinity, escapes: Infinity }
 const hasMoreValues = (json: string, values: number) => excessOf(json, { ...ANY, values }) === 'values'
 
+/** V8 can misread a name that has an escape, by what it has parsed before (nodejs/node#63785). */
+const hasEscapedName = (json: string) =>
+  (json.match(/"(?:[^"\\]|\\[^])*"\s*:?/g) ?? []).some((text) => text.endsWith(':') && text.includes('\\'))
+
 /** Texts that look like JSON, with all that needs an escape. */
 const odd = fc.array(fc.constantFrom('"', '\\', '[', '{', ',', 'a', '\u0000')).map((parts) => parts.join(''))
 
@@ -33,8 +37,6 @@ describe('values of a large body', () => {
         const json = JSON.stringify(value)
         // Refused for its name.
         fc.pre(!json.includes('"__proto__"'))
-        // V8 can misread names that begin with an escape (nodejs/node#63785).
-        fc.pre(!/[{,]"\\/.test(json))
         expect(hasMoreValues(json, count)).toBe(false)
         if (count > 0) expect(hasMoreValues(json, count - 1)).toBe(true)
         const nesting = depthOf(value)
@@ -43,7 +45,7 @@ describe('values of a large body', () => {
         const escapes = json.split(/\\[^]/).length - 1
         expect(excessOf(json, { ...ANY, escapes })).toBe(undefined)
         if (escapes > 0) expect(excessOf(json, { ...ANY, escapes: escapes - 1 })).toBe('escapes')
-        expect(JSON.stringify(parseJsonBody(json))).toBe(json)
+        if (!hasEscapedName(json)) expect(JSON.stringify(parseJsonBody(json))).toBe(json)
       }),
       { numRuns: 2000 },
     )
@@ -130,7 +132,7 @@ describe('numbers of a body', () => {
   it('keep their digits or are refused as a parser says that keeps all of them', () => {
     fc.assert(
       fc.property(document, (json) => {
-        fc.pre(!json.includes('__proto__') && !/[{,]"\\/.test(json))
+        fc.pre(!json.includes('__proto__') && !hasEscapedName(json))
         let [expected, path]: [unknown, string | undefined] = [undefined, undefined]
         try {
           expected = asBefore(parseAsWritten(json), false)
