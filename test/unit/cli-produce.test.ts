@@ -36,12 +36,12 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** Runs the command with this file, or with these bytes on standard input. */
-async function produce(bytes: string | Buffer, name?: string, ...args: string[]): Promise<{ exit: number; said: string }> {
+/** Runs the command with a file of these bytes, or with them on standard input; without bytes, with what has that name. */
+async function produce(bytes: string | Buffer | undefined, name?: string, ...args: string[]): Promise<{ exit: number; said: string }> {
   const stdin = new PassThrough()
   const file = name === undefined ? '-' : join(folder, name)
   if (name === undefined) stdin.end(bytes)
-  else await writeFile(file, bytes)
+  else if (bytes !== undefined) await writeFile(file, bytes)
   const said: string[] = []
   const exit = await runProgram(['produce', 'orders', file, ...args], {
     env: { DPS_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, DPS_API_KEY: 'k', DPS_API_SECRET: 's' },
@@ -72,6 +72,17 @@ describe('dps produce', () => {
     expect(written).toEqual([])
     expect((await produce(wrong)).said).toBe('dps: line 12001 is not JSON (12000 records were written before)')
     expect(written).toEqual(many)
+  })
+
+  it('says why a file can’t be read, in the form that is asked for', async () => {
+    const message = `FOLDER can't be read: it is a folder (0 records were written before)`
+    const ran = async (...args: string[]) => {
+      const { exit, said } = await produce(undefined, '', ...args)
+      return [exit, said.replaceAll(`${folder}`, 'FOLDER')]
+    }
+    expect(await ran()).toEqual([2, `dps: ${message}`])
+    expect(await ran('-o', 'ndjson')).toEqual([2, JSON.stringify({ error: { code: 'usage', message } })])
+    expect(await ran('-o', 'yaml')).toEqual([2, `error:\n  code: usage\n  message: "${message}"`])
   })
 
   it('refuses what is not UTF-8, with file and line, and writes nothing of it', async () => {

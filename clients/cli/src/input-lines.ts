@@ -4,6 +4,7 @@ import { stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
 import { Misused } from './outcome.ts'
+import { whyUnreadable } from './readable-files.ts'
 
 /** A record, and the number of the line that it ends on, from 1. */
 export type InputLine = { json: string; line: number }
@@ -195,12 +196,12 @@ export async function* checkedLines(file: string, read: () => AsyncIterable<Inpu
   yield* read()
 }
 
-/** The records of a file. Throws Misused naming it and the line that is wrong. */
+/** The records of a file. Throws Misused naming it, and the line that is wrong or why it can't be read. */
 export async function* linesOfFile(file: string, read: () => AsyncIterable<InputLine>): Lines {
   try {
     yield* read()
   } catch (error) {
-    throw error instanceof Misused ? new Misused(`${file}: ${error.message}`) : error
+    throw new Misused(error instanceof Misused ? `${file}: ${error.message}` : `${file} can't be read: ${whyUnreadable(error)}`)
   }
 }
 

@@ -4,6 +4,7 @@ import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import { Misused } from './outcome.ts'
+import { whyUnreadable } from './readable-files.ts'
 
 const Profile = z.object({ url: z.string(), api_key: z.string(), api_secret: z.string() })
 export type Profile = z.infer<typeof Profile>
@@ -21,7 +22,7 @@ export function readProfiles(env: Environment): Profiles {
     text = readFileSync(fileOf(env), 'utf8')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { profiles: {} }
-    throw new Misused(`${fileOf(env)} can't be read: ${String(error)}`)
+    throw new Misused(`${fileOf(env)} can't be read: ${whyUnreadable(error)}`)
   }
   try {
     return Profiles.parse(JSON.parse(text))

@@ -11,6 +11,7 @@ import { addProfileCommands } from './commands/profiles.ts'
 import { addRecordCommands } from './commands/records.ts'
 import { addResourceCommands } from './commands/resources.ts'
 import { outputOption, profileOption, type Io } from './context.ts'
+import { toYaml } from './output.ts'
 import { EXIT, Interrupted, Misused, outcomeOf, textOf } from './outcome.ts'
 
 const VERSION = '0.1.0'
@@ -56,9 +57,9 @@ function unknownIn(program: Command, args: readonly string[]): string | undefine
 /** Runs one command line; resolves with the exit code. */
 export async function runProgram(args: readonly string[], io: Io): Promise<number> {
   // Before the options are known, because they may be what is wrong.
-  const isJson = /(?:^|\n)(?:-o|--output)\n?=?json(?:\n|$)/.test(args.join('\n'))
-  // With `-o json` an error is all that is said beside the result.
-  const program = openProgram(isJson ? { ...io, note: () => {}, prompt: io.note } : io)
+  const format = /(?:^|\n)(?:-o|--output)\n?=?(json|ndjson|yaml)(?:\n|$)/.exec(args.join('\n'))?.[1]
+  // For programs, an error is all that is said beside the result.
+  const program = openProgram(format ? { ...io, note: () => {}, prompt: io.note } : io)
   try {
     await program.parseAsync([...args], { from: 'user' })
     return io.signal.aborted ? EXIT.interrupted : EXIT.done
@@ -70,7 +71,7 @@ export async function runProgram(args: readonly string[], io: Io): Promise<numbe
     if (isHelp && unknown === undefined) return EXIT.done
     const wrong = unknown === undefined ? error : new Misused(`unknown command '${unknown}' (dps --help lists them)`)
     const { exit, told } = outcomeOf(wrong instanceof CommanderError ? new Misused(wrongUse(wrong)) : wrong)
-    io.note(isJson ? JSON.stringify({ error: told }) : textOf(told))
+    io.note(format === 'yaml' ? toYaml({ error: told }).trimEnd() : format ? JSON.stringify({ error: told }) : textOf(told))
     return exit
   }
 }

@@ -3,7 +3,7 @@ import { StringDecoder } from 'node:string_decoder'
 import { buffer } from 'node:stream/consumers'
 import type { Io } from './context.ts'
 import { Interrupted } from './outcome.ts'
-import { textIn } from './samples.ts'
+import { textIn } from './readable-files.ts'
 
 type Raw = (isRaw: boolean) => unknown
 

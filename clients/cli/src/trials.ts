@@ -8,7 +8,7 @@ import { collect, idOf, type Context } from './context.ts'
 import { jsonLines, linesOfFile } from './input-lines.ts'
 import { Differs, integer, Misused } from './outcome.ts'
 import type { Columns, Output } from './output.ts'
-import { readable, readableText } from './samples.ts'
+import { readable, readableText } from './readable-files.ts'
 
 export type Trial = Parameters<Client['smartmodules']['test']>[0]
 type Tried = Awaited<ReturnType<Client['smartmodules']['test']>>

@@ -7,7 +7,8 @@ import { contextOf, type Context, type GlobalOptions, type Io } from '../context
 import { Differs, Misused } from '../outcome.ts'
 import { fromYaml, toYaml } from '../output.ts'
 import { during } from '../progress.ts'
-import { readableText, samplesAt } from '../samples.ts'
+import { readableText } from '../readable-files.ts'
+import { samplesAt } from '../samples.ts'
 import { moduleIn } from '../trials.ts'
 
 /** As written: a SmartModule's source and tests may be the names of files. */
