@@ -84,7 +84,7 @@ describe.skipIf(!hasBrowser)('the audit log', () => {
     await createStream(client, SCHEMA, { name, partitions: 1 })
     await inConsole(async ({ page }) => {
       await page.goto(at('audit'))
-      const row = page.locator('tbody tr', { hasText: 'createStream' }).first()
+      const row = page.locator('tbody tr', { hasText: 'create stream' }).first()
       await row.getByText(name, { exact: true }).waitFor()
       await eventually('who did it is named', async () => !/key_|st_/.test(await row.innerText()))
       await page.getByRole('combobox', { name: 'Of', exact: true }).selectOption({ label: name })
@@ -165,8 +165,9 @@ describe.skipIf(!hasBrowser)('records of a stream', () => {
   })
 
   it('are read from a time, which is typed as times are shown, and stays in its field', async () => {
-    const stream = await createStream(client, { n: 'integer' }, { partitions: 1 })
+    const stream = await createStream(client, { n: 'integer' }, { partitions: 2 })
     await write(client, stream.id, [{ n: 1 }])
+    await write(client, stream.id, [{ n: 2 }])
     await inConsole(async ({ page }) => {
       await page.goto(at(`streams/${stream.id}`))
       await page.getByRole('button', { name: 'Times: ago' }).click()
@@ -177,7 +178,12 @@ describe.skipIf(!hasBrowser)('records of a stream', () => {
         await page.waitForURL(/timestamp=2020-01-02T03%3A04%3A05.000Z/)
         expect(await time.inputValue()).toBe('2020-01-02T03:04:05')
       }
-      await page.getByRole('region', { name: 'Records', exact: true }).locator('tbody tr').waitFor()
+      const values = page.getByRole('region', { name: 'Records', exact: true }).locator('tbody td.value')
+      await eventually('the oldest come first', async () => (await values.allInnerTexts()).join() === '{"n":1},{"n":2}')
+      await page.getByLabel('From offset').fill('0')
+      await time.fill('')
+      await page.getByRole('button', { name: 'Read', exact: true }).click()
+      await page.getByText('Each partition has offsets of its own: these are those of partition 0.').waitFor()
     })
   })
 })

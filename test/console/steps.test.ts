@@ -29,6 +29,9 @@ describe.skipIf(!hasBrowser)('a canary', () => {
       await page.getByText('with another config').waitFor()
       await page.getByRole('button', { name: 'Promote the config' }).click()
       await page.getByRole('button', { name: 'Promote the config' }).waitFor({ state: 'detached' })
+      // What it found stays to be read.
+      await page.getByRole('region', { name: 'Canary' }).getByText('promoted').waitFor()
+      await differing.getByText('{"n":5}').waitFor()
     })
     const { body } = await client.call<{ processors: { config: unknown }[] }>('GET', `/v1/pipelines/${id}`)
     expect(body.processors[0]!.config).toEqual({ field: 'n', operator: 'gt', value: 1 })

@@ -22,7 +22,9 @@ const FAILING = [0, 0.01, 0.05, 0.1, 1]
 const made = ({ out, outcome, error }: GetCanaryResponse['examples'][number]['before']): string =>
   error ? `failed: ${error.message}` : out.map(({ value }) => glimpse(value)).join(' ') || outcome
 
-function Running({ pipeline, canary, onChanged }: { pipeline: Pipeline; canary: GetCanaryResponse; onChanged(): void }) {
+type RunningProps = { pipeline: Pipeline; canary: GetCanaryResponse; onEnded(as: 'promoted' | 'removed'): void }
+
+function Running({ pipeline, canary, onEnded }: RunningProps) {
   const { id } = pipeline
   const { run, isBusy, failure } = useAction()
   const { step, module, version, running_version, status, status_reason, compared, differing, failed, skipped, examples } = canary
@@ -41,6 +43,7 @@ function Running({ pipeline, canary, onChanged }: { pipeline: Pipeline; canary: 
         </details>
       )}
       {status_reason && <p class="refused">{status_reason}</p>}
+      <p class="quiet">Compared over the newest records of the source, also those from before it began.</p>
       <dl class="figures">
         <Figure name="compared">{count(compared)}</Figure>
         <Figure name="would differ">{count(differing)}</Figure>
@@ -54,7 +57,7 @@ function Running({ pipeline, canary, onChanged }: { pipeline: Pipeline; canary: 
         )}
       </dl>
       {examples.length > 0 && (
-        <Table label="Records that would differ" columns={['Record', `Now, by ${running_version}`, `By the canary, ${version}`]}>
+        <Table label="Records that would differ" columns={['Record', `By ${running_version}`, `By the canary, ${version}`]}>
           {examples.map(({ partition, offset, before, after }) => (
             <tr key={`${partition}:${offset}`}>
               <th scope="row">
@@ -66,10 +69,14 @@ function Running({ pipeline, canary, onChanged }: { pipeline: Pipeline; canary: 
           ))}
         </Table>
       )}
-      {may('pipelines:write') && (
+      {may('pipelines:write') && status !== 'promoted' && (
         <div class="actions">
           {status === 'comparing' && (
-            <button type="button" disabled={isBusy} onClick={() => void run(() => post(`/pipelines/${id}/canary/promote`).then(onChanged))}>
+            <button
+              type="button"
+              disabled={isBusy}
+              onClick={() => void run(() => post(`/pipelines/${id}/canary/promote`).then(() => onEnded('promoted')))}
+            >
               Promote {version === running_version ? 'the config' : version}
             </button>
           )}
@@ -77,7 +84,7 @@ function Running({ pipeline, canary, onChanged }: { pipeline: Pipeline; canary: 
             type="button"
             class="plain"
             disabled={isBusy}
-            onClick={() => void run(() => call('PATCH', `/pipelines/${id}`, { canary: null }).then(onChanged))}
+            onClick={() => void run(() => call('PATCH', `/pipelines/${id}`, { canary: null }).then(() => onEnded('removed')))}
           >
             end the canary
           </button>
@@ -192,21 +199,22 @@ function Begin({ pipeline, onChanged }: { pipeline: Pipeline; onChanged(): void 
 }
 
 export function Canary({ pipeline, hasOne, onChanged }: { pipeline: Pipeline; hasOne: boolean | undefined; onChanged(): void }) {
-  /** It was promoted or ended here: it is not asked for, though a status from before still has it. */
-  const [isGone, setIsGone] = useState(false)
-  const canary = useQuery<GetCanaryResponse>(hasOne && !isGone ? `/pipelines/${pipeline.id}/canary` : null, REFRESH_MS)
+  /** How it was ended here, if it was: a removed one is not asked for, though a status from before still has it. */
+  const [ended, setEnded] = useState<'promoted' | 'removed'>()
+  const isShown = ended === 'promoted' || (hasOne && ended === undefined)
+  const canary = useQuery<GetCanaryResponse>(isShown ? `/pipelines/${pipeline.id}/canary` : null, REFRESH_MS)
   useEffect(() => {
-    if (!hasOne) setIsGone(false)
+    if (!hasOne && ended === 'removed') setEnded(undefined)
   }, [hasOne])
   if (pipeline.processors.length === 0 || hasOne === undefined) return null
   return (
     <section aria-labelledby="canary">
       <h2 id="canary">Canary</h2>
-      {hasOne && canary.data && <Running pipeline={pipeline} canary={canary.data} onChanged={() => (setIsGone(true), onChanged())} />}
+      {isShown && canary.data && <Running pipeline={pipeline} canary={canary.data} onEnded={(as) => (setEnded(as), onChanged())} />}
       {!hasOne && may('pipelines:write') && (
         <details>
           <summary>Try another version or config beside the running one</summary>
-          <Begin pipeline={pipeline} onChanged={onChanged} />
+          <Begin pipeline={pipeline} onChanged={() => (setEnded(undefined), onChanged())} />
         </details>
       )}
       {!hasOne && !may('pipelines:write') && <p class="quiet">No other version or config is being tried.</p>}

@@ -15,6 +15,10 @@ import { Paged } from '../parts/paged.tsx'
 import { Time, Title } from '../parts/parts.tsx'
 import { useAll, useQuery } from '../query.ts'
 
+/** As `create pipeline`. */
+const inWords = (operation: string): string =>
+  operation.replace(/SmartModule|[A-Z]/g, (each) => ` ${each.length > 1 ? each : each.toLowerCase()}`)
+
 export function Audit() {
   const pipelines = useQuery<GetOverviewResponse>('/overview').data?.pipelines ?? []
   const streams = useAll<ListStreamsResponse>('/streams').data?.streams ?? []
@@ -37,7 +41,7 @@ export function Audit() {
         path={(page, chosen) => withQuery('/audit', { ...chosen, page, page_size: 50, sort: '-created_at' })}
         filters={{
           actor: { title: 'By', choices: [...[...members, ...keys].map(({ id, name }) => [id, name] as const), ['operator', 'operator']] },
-          operation: { title: 'What', choices: AUDITED.map((each) => [each, each] as const) },
+          operation: { title: 'What', choices: AUDITED.map((each) => [each, inWords(each)] as const) },
           resource_id: {
             title: 'Of',
             choices: all.map(({ kind, id, name }) => [id, times.get(name) === 1 ? name : `${name} (${kind})`] as const),
@@ -54,10 +58,10 @@ export function Audit() {
             {named(actor)}
             <th scope="row">
               {(before ?? after) === null ? (
-                operation
+                inWords(operation)
               ) : (
                 <details>
-                  <summary>{operation}</summary>
+                  <summary>{inWords(operation)}</summary>
                   <pre tabIndex={0}>{writeJson({ before, after }, 2)}</pre>
                 </details>
               )}

@@ -130,8 +130,8 @@ function Tail({ id }: { id: string }) {
 function Browse({ id, partitions }: { id: string; partitions: number }) {
   const { query, path, route } = useLocation()
   const { partition, offset, timestamp, key, before, after, up } = query
-  /** From an offset on, and on the pages around, the oldest come first. */
-  const isUp = (up ?? offset) !== undefined
+  /** From an offset or a time on, and on the pages around, the oldest come first. */
+  const isUp = (up ?? offset ?? timestamp) !== undefined
   const asked = { partition, offset, timestamp, key, before, after }
   const records = useQuery<GetStreamRecordsResponse>(withQuery(`/streams/${id}/records`, { ...asked, limit: PAGE }))
   // Times are typed as they are shown.
@@ -183,6 +183,9 @@ function Browse({ id, partitions }: { id: string; partitions: number }) {
         {at('before', records.data?.older)}
         {at('after', records.data?.newer)}
       </form>
+      {offset !== undefined && partitions > 1 && (
+        <p class="quiet">Each partition has offsets of its own: these are those of partition {partition}.</p>
+      )}
       <Loaded query={records}>
         {({ records: found, truncated, incomplete }) => (
           <>
