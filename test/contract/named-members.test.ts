@@ -39,3 +39,20 @@ it('a step that names no member of its config is named itself', async () => {
   expect(await at({ field: 'n', operator: 'in', value: 1 })).toEqual([400, ['/processors/0/config/value']])
   expect(await at({ field: 'n', operator: 'eq' })).toEqual([400, ['/processors/0/config']])
 })
+
+it('all wrong expressions of a step, and all wrong fields, are named at once', async () => {
+  const stream_id = (await createStream(client, { n: 'integer' })).id
+  const cel = { filter: 'value.n >', set: { a: 'valu.n', b: 'value.n' }, emit: ['value', 'size()'] }
+  const cast = { fields: { a: { type: 'date', format: 'DD.MM' }, b: 'integer', c: { type: 'integer', thousands: '12' } } }
+  const processors = [
+    { module_id: 'dps/cel', config: cel },
+    { module_id: 'dps/cast', config: cast },
+  ]
+  expect(faultsOf(await ask('POST', '/v1/smartmodules/test', { processors, stream_id, limit: 1 }))).toEqual([
+    400,
+    [
+      ...['/filter', '/set/a', '/emit/1'].map((path) => `/processors/0/config${path}`),
+      ...['/fields/a/format', '/fields/c/thousands'].map((path) => `/processors/1/config${path}`),
+    ],
+  ])
+})

@@ -4,6 +4,12 @@ import { pointer } from '../../../shared/model/json-pointer.ts'
 /** What may follow a name in a text: the next name, or the rest of the sentence. */
 const ENDS_A_NAME = /^(?:$|[.[:,\s])/
 
+/** What a SmartModule refuses of its config: a text whose every line names a member is several. */
+export function refusalsIn(text: string): string[] {
+  const lines = text.split('\n')
+  return lines.every((line) => line.startsWith('config.')) ? lines : [text]
+}
+
 type Found = { names: string[]; /** What stands behind them. */ rest: string }
 
 /** The names down to the deepest member that the text goes on with; names may have dots themselves. */

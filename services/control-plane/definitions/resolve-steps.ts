@@ -7,7 +7,7 @@ import { type OnError, type PipelineDefinition } from '../../../shared/model/def
 import { ON_ERROR_DEFAULT } from '../../../shared/model/policies.ts'
 import type { Deps } from '../deps.ts'
 import { binariesOf, sizeFaults, type Binaries } from './chain-binaries.ts'
-import { namedMember } from './named-member.ts'
+import { namedMember, refusalsIn } from './named-member.ts'
 import type { Queryable } from '../store/database.ts'
 import {
   findSmartModuleReferred,
@@ -158,17 +158,19 @@ export async function chainFaults(
             if ('starting' in progress) starting = progress.starting
           },
         )
-  const faultOf = (step: number, refused: string): Detail => {
-    const { path, message } = namedMember(steps.find(({ index }) => index === step)?.definition.config, refused)
-    return { path: `/processors/${step}/config${path}`, message }
+  const faultsOf = (step: number, refused: string): Detail[] => {
+    const config = steps.find(({ index }) => index === step)?.definition.config
+    return refusalsIn(refused)
+      .map((each) => namedMember(config, each))
+      .map(({ path, message }) => ({ path: `/processors/${step}/config${path}`, message }))
   }
   if ('faults' in answer)
     return [
       ...answer.faults.map(({ step, path, message }) => ({ path: `/processors/${step}/config${path}`, message })),
-      ...answer.refusals.map(({ step, refused }) => faultOf(step, refused)),
+      ...answer.refusals.flatMap(({ step, refused }) => faultsOf(step, refused)),
     ]
   if (!('refused' in answer)) return []
   // A step that never returns, or ends the process, can't say that it was the one.
   const step = answer.step ?? starting
-  return [step === undefined ? { path: '/processors', message: answer.refused } : faultOf(step, answer.refused)]
+  return step === undefined ? [{ path: '/processors', message: answer.refused }] : faultsOf(step, answer.refused)
 }

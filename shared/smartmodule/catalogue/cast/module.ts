@@ -83,15 +83,20 @@ function readOption(field: Field, name: string, start: usize, end: usize): void 
 
 export function init(config: Config): void {
   fields = []
-  problem = ''
   const given = config.get('fields')
   if (given.kind != Kind.Object) {
     config.refuse('config.fields must be an object of field: type')
     return
   }
   const members = new Members(given.start, given.end)
-  while (problem.length == 0 && members.next()) readField(members.name, members.start, members.end)
-  if (problem.length > 0) config.refuse(problem)
+  // What is wrong, a line each.
+  const faults: string[] = []
+  while (members.next()) {
+    problem = ''
+    readField(members.name, members.start, members.end)
+    if (problem.length > 0) faults.push(problem)
+  }
+  if (faults.length > 0) config.refuse(faults.join('\n'))
   roomForEdits(fields.length)
 }
 

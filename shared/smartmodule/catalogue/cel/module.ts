@@ -24,56 +24,61 @@ let assignments: Assignment[] = []
 let outputs: Expression[] = []
 let isList: bool = false
 
-function compiled(config: Config, where: string, start: usize, end: usize): Expression | null {
+/** What is wrong with the config, a line each, so that all expressions can be mended at once. */
+let faults: string[] = []
+
+function compiled(where: string, start: usize, end: usize): Expression | null {
   if (kindAt(start) != Kind.String) {
-    config.refuse('config.' + where + ' must be an expression, as text')
+    faults.push('config.' + where + ' must be an expression, as text')
     return null
   }
   const text = textOf(start, end)
   const node = compile(text, true)
-  if (problem.length > 0) config.refuse('config.' + where + ': ' + problem)
+  if (problem.length > 0) faults.push('config.' + where + ': ' + problem)
   return new Expression(node, text, where)
 }
 
 export function init(config: Config): void {
+  faults = []
   condition = null
   assignments = []
   outputs = []
   allowRoots()
   const filter = config.get('filter')
   if (filter.kind != Kind.Missing) {
-    condition = compiled(config, 'filter', filter.start, filter.end)
+    condition = compiled('filter', filter.start, filter.end)
     if (condition !== null && problem.length == 0) {
       const why = notACondition(condition!.node)
-      if (why.length > 0) config.refuse('config.filter' + why)
+      if (why.length > 0) faults.push('config.filter' + why)
     }
   }
   const set = config.get('set')
-  if (set.kind == Kind.Object) readAssignments(config, set.start, set.end)
-  else if (set.kind != Kind.Missing) config.refuse('config.set must be an object of field: expression')
+  if (set.kind == Kind.Object) readAssignments(set.start, set.end)
+  else if (set.kind != Kind.Missing) faults.push('config.set must be an object of field: expression')
   const given = config.get('emit')
   isList = given.kind == Kind.String
   if (isList) {
-    const output = compiled(config, 'emit', given.start, given.end)
+    const output = compiled('emit', given.start, given.end)
     if (output !== null) outputs.push(output)
-  } else if (given.kind == Kind.Array) readOutputs(config, given.start, given.end)
-  else if (given.kind != Kind.Missing) config.refuse('config.emit must be an expression, or an array of expressions')
+  } else if (given.kind == Kind.Array) readOutputs(given.start, given.end)
+  else if (given.kind != Kind.Missing) faults.push('config.emit must be an expression, or an array of expressions')
   roomForEdits(assignments.length)
-  if (condition === null && assignments.length == 0 && outputs.length == 0) config.refuse('config needs filter, set or emit')
+  if (faults.length > 0) config.refuse(faults.join('\n'))
+  else if (condition === null && assignments.length == 0 && outputs.length == 0) config.refuse('config needs filter, set or emit')
 }
 
-function readAssignments(config: Config, start: usize, end: usize): void {
+function readAssignments(start: usize, end: usize): void {
   const members = new Members(start, end)
   while (members.next()) {
-    const by = compiled(config, 'set.' + members.name, members.start, members.end)
+    const by = compiled('set.' + members.name, members.start, members.end)
     if (by !== null) assignments.push(new Assignment(members.name, by))
   }
 }
 
-function readOutputs(config: Config, start: usize, end: usize): void {
+function readOutputs(start: usize, end: usize): void {
   const items = new Items(start, end)
   while (items.next()) {
-    const output = compiled(config, 'emit[' + outputs.length.toString() + ']', items.start, items.end)
+    const output = compiled('emit[' + outputs.length.toString() + ']', items.start, items.end)
     if (output !== null) outputs.push(output)
   }
 }
