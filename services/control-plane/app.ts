@@ -80,7 +80,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
     <T>(key: string, work: () => Promise<T>): Promise<T> =>
       limits.guarded('secret', `${key} ${addressOf(ctx)}`, work)
   const audit = createAudit(deps, OPERATIONS)
-  const large = createFewAtOnce()
+  const costly = createFewAtOnce()
   const bodies = createBodyReader()
   const pushes = { bodies: createBodyReads(), room: createBodyRoom(), find: createPushables(deps) }
   const unsent = createUnsentAnswers()
@@ -117,7 +117,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
     const respond = async (ctx: Context): Promise<void> => {
       const caller = { ...(await counted(ctx)), ifMatch: ctx.get('If-Match') || undefined }
       await limits.account(ctx, caller)
-      const gate = contract.isLarge ? large : contract.isBulky ? bulky : undefined
+      const gate = contract.isCostly ? costly : contract.isBulky ? bulky : undefined
       await (gate ? gate.during(caller.accountId, () => answer(ctx, caller)) : answer(ctx, caller))
     }
     const answer = async (ctx: Context, caller: Caller): Promise<void> => {

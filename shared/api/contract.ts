@@ -37,7 +37,7 @@ export type Contract = {
   consumes?: readonly string[]
   bodyBytesMax?: number
   /** It reads whole lists or megabytes for one answer: few of an account's requests of this kind run at once. */
-  isLarge?: boolean
+  isCostly?: boolean
   /**
    * Its page may be megabytes of what accounts have stored. Few are made at once per account, and none while the account's clients leave
    * earlier ones unread. Workshops bound their own answers.

@@ -142,7 +142,7 @@ export const getPipelineLedgerContract = contract({
   summary: 'Which revision handled which offsets: each entry is the first offset of a partition that a revision handled',
   tag: 'Operation',
   scope: 'pipelines:read',
-  isLarge: true,
+  isCostly: true,
   request: { params: IdParams },
   responses: {
     200: z.object({

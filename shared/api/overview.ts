@@ -78,7 +78,7 @@ export const getLineageContract = contract({
   tag: 'Operation',
   scope: 'pipelines:read',
   alsoScopes: ['streams:read'],
-  isLarge: true,
+  isCostly: true,
   request: {},
   responses: { 200: z.object({ nodes: z.array(LineageNode), pipelines: z.array(LineagePipeline) }) },
 })

@@ -368,7 +368,10 @@ const SUMMARIES: Record<PipelineAction, string> = {
   restart: 'Restart the tasks',
 }
 
-/** `POST /pipelines/:id/<action>`: each returns 200 with the pipeline; in the order of PIPELINE_ACTIONS. */
+/**
+ * `startPipeline`, `pausePipeline`, `resumePipeline`, `stopPipeline`, `restartPipeline`: `POST /pipelines/:id/<action>`, which returns 200
+ * with the pipeline; in the order of PIPELINE_ACTIONS.
+ */
 export const pipelineActionContracts = PIPELINE_ACTIONS.map((action) =>
   contract({
     id: `${action}Pipeline`,

@@ -323,7 +323,7 @@ export const getSmartModuleVersionContract = contract({
   summary: 'Get one version of a SmartModule, with its source, or its binary',
   tag: 'SmartModules',
   scope: 'smartmodules:read',
-  isLarge: true,
+  isCostly: true,
   request: {
     params: IdParams.extend({ version: z.string() }),
     query: z.object({ binary: Flag.default('false').describe('`true` adds `wasm_binary`') }),

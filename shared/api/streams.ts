@@ -216,7 +216,7 @@ export const listStreamSchemasContract = contract({
   summary: 'List the schemas that a stream has had, the newest first: as many as fit 2 MiB, the current one always',
   tag: 'Streams',
   scope: 'streams:read',
-  isLarge: true,
+  isCostly: true,
   request: { params: IdParams },
   responses: {
     200: z.object({
@@ -239,7 +239,7 @@ export const checkStreamSchemaContract = contract({
   scope: 'streams:read',
   alsoScopes: ['pipelines:read'],
   isRead: true,
-  isLarge: true,
+  isCostly: true,
   request: {
     params: IdParams,
     body: z

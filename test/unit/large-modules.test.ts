@@ -121,7 +121,7 @@ describe('a version', () => {
   })
 
   it('is shown to few requests of an account at once: with its binary it has megabytes', () => {
-    expect(getSmartModuleVersionContract).toMatchObject({ isLarge: true })
+    expect(getSmartModuleVersionContract).toMatchObject({ isCostly: true })
   })
 })
 

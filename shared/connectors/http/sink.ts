@@ -49,7 +49,7 @@ function within(rows: readonly Row[], { first, last }: Request): readonly Row[] 
 }
 
 /** Rows end with a line break, which separates them in ndjson; an array has commas instead. */
-function bodyOf(rows: readonly Row[], format: HttpSinkConfig['format']): Uint8Array {
+function encodedBody(rows: readonly Row[], format: HttpSinkConfig['format']): Uint8Array {
   if (format === 'ndjson') return Buffer.concat(rows.map(({ bytes, start, end }) => bytes.subarray(start, end)))
   const parts = rows.flatMap(({ bytes, start, end }, index) => [Buffer.from(index === 0 ? '[' : ','), bytes.subarray(start, end - 1)])
   return Buffer.concat([...parts, Buffer.from(']')])
@@ -86,7 +86,7 @@ export async function openHttpSink(config: HttpSinkConfig, context: ConnectorCon
     try {
       answer = await client.request(
         config.url,
-        { method: config.method, headers: { ...headers, 'idempotency-key': key }, body: bodyOf(rows, config.format) },
+        { method: config.method, headers: { ...headers, 'idempotency-key': key }, body: encodedBody(rows, config.format) },
         signal,
       )
       if (answer.ok) await readToEnd(answer)

@@ -126,6 +126,7 @@ async function act(deps: Pick<Deps, 'db' | 'notifyPublisher'>, caller: Caller, i
   return changed
 }
 
+/** `startPipeline` and the others of its contracts. */
 export const pipelineActions = pipelineActionContracts.map((contract, index) =>
   operation(contract, async (deps, caller, { params }) => ({
     status: 200,
