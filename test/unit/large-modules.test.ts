@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { Manifest } from '../../shared/api/manifests.ts'
 import { getSmartModuleVersionContract } from '../../shared/api/smartmodules.ts'
-import { publishBinaries } from '../../services/control-plane/publisher/enqueue.ts'
+import { enqueueBinariesOf } from '../../services/control-plane/publisher/enqueue.ts'
 import { exportSet } from '../../services/control-plane/manifests/export.ts'
 import { planOf } from '../../services/control-plane/manifests/plan.ts'
 import type { Database } from '../../services/control-plane/store/database.ts'
@@ -99,7 +99,7 @@ describe('no binary is read', () => {
 
   it('for the first start of what runs it: Postgres itself copies it into the outbox', async () => {
     const { db, received, sent } = binaries()
-    await publishBinaries(db, { ...definitionOf('pl_1'), steps: [{ sha256: 'x' } as Place['steps'][number]] })
+    await enqueueBinariesOf(db, { ...definitionOf('pl_1'), steps: [{ sha256: 'x' } as Place['steps'][number]] })
     expect([received, sent]).toEqual([[], []])
   })
 })

@@ -1,6 +1,6 @@
 /** A pipeline's canary in its definition, where it handles the records of a share of the keys. */
 import type { CanaryDefinition, PipelineDefinition } from '../../../shared/model/definition.ts'
-import { anew, publishRevision } from '../publisher/enqueue.ts'
+import { anew, storeRevision } from '../publisher/enqueue.ts'
 import type { Queryable } from '../store/database.ts'
 import type { PipelineRow } from '../store/pipelines.ts'
 
@@ -33,7 +33,7 @@ export function canaryOf(version: Step, share: number, maxFailing: number): Cana
  * The pipeline's next revision, with this canary at a step (from 0) and at no other, or without any; the row is locked. `hasFailedBy`: a
  * pipeline that has failed because of its canary starts over.
  */
-export async function publishCanary(
+export async function storeCanaryRevision(
   trx: Queryable,
   row: PipelineRow,
   canary: { step: number; definition: CanaryDefinition } | undefined,
@@ -43,5 +43,5 @@ export async function publishCanary(
     index === canary?.step ? { ...step, canary: canary.definition } : step,
   )
   const again = hasFailedBy && row.status === 'failed' ? anew(row) : {}
-  return publishRevision(trx, row, { ...row.definition, revision: row.revision + 1, steps }, again)
+  return storeRevision(trx, row, { ...row.definition, revision: row.revision + 1, steps }, again)
 }

@@ -4,7 +4,7 @@ import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { Queryable } from '../store/database.ts'
 import { listPipelineIdsUsing, lockPipeline, type PipelineRow } from '../store/pipelines.ts'
 import type { StreamRow } from '../store/streams.ts'
-import { anew, publishRevision } from '../publisher/enqueue.ts'
+import { anew, storeRevision } from '../publisher/enqueue.ts'
 import { bytesMaxOf, letterBytesMaxOf, streamCodecOf } from './resolve-endpoint.ts'
 
 /** Publishes what `next` makes of the definitions of the stream's pipelines, where that differs. Answers whether any did. */
@@ -12,7 +12,7 @@ async function reviseUsers(
   trx: Queryable,
   stream: StreamRow,
   next: (definition: PipelineDefinition) => PipelineDefinition,
-  changeOf: (row: PipelineRow) => Parameters<typeof publishRevision>[3] = () => ({}),
+  changeOf: (row: PipelineRow) => Parameters<typeof storeRevision>[3] = () => ({}),
 ): Promise<boolean> {
   let hasAny = false
   for (const id of await listPipelineIdsUsing(trx, stream.id)) {
@@ -20,7 +20,7 @@ async function reviseUsers(
     if (!row || row.status === 'deleting') continue
     const definition = next(row.definition)
     if (isDeepStrictEqual(definition, row.definition)) continue
-    await publishRevision(trx, row, { ...definition, revision: row.revision + 1 }, changeOf(row))
+    await storeRevision(trx, row, { ...definition, revision: row.revision + 1 }, changeOf(row))
     hasAny = true
   }
   return hasAny

@@ -22,7 +22,7 @@ import { enqueue } from '../store/outbox.ts'
 import { lockPipeline, type PipelineRow } from '../store/pipelines.ts'
 import type { Deps } from '../deps.ts'
 import { withoutCanaries } from '../definitions/canary-of.ts'
-import { publishBinaries } from '../publisher/enqueue.ts'
+import { enqueueBinariesOf } from '../publisher/enqueue.ts'
 
 export type Ranges = JobInput['ranges']
 /** Called in the transaction that stores a job over so many records. */
@@ -86,7 +86,7 @@ export async function storeJob(trx: Queryable, definition: JobDefinition, total:
     definition,
     total,
   })
-  await publishBinaries(trx, definition)
+  await enqueueBinariesOf(trx, definition)
   await enqueue(trx, definitionKeys.job(job_id), definition)
   await onStored(trx, row, total)
   return row

@@ -19,7 +19,7 @@ import { saveCpuUse } from '../store/cpu-use.ts'
 import { quarantineVersions } from '../store/smartmodules.ts'
 import type { Deps } from '../deps.ts'
 import { projectJob } from '../jobs/jobs.ts'
-import { publishDefinition } from '../publisher/enqueue.ts'
+import { enqueueDefinition } from '../publisher/enqueue.ts'
 import { cpuUseIn, reportsIn } from './reports-in.ts'
 
 const NAME = 'observed'
@@ -50,7 +50,7 @@ async function projectPipeline(trx: Queryable, pipelineId: string): Promise<void
     ...(isHeldBack ? { desired: 'paused' } : {}),
   })
   // One task has held itself back: the others pause too, and a processor that takes the task over does not start it again.
-  if (isHeldBack) await publishDefinition(trx, updated)
+  if (isHeldBack) await enqueueDefinition(trx, updated)
 }
 
 export type Projected = { pipelineIds: string[]; endedJobs: { id: string; status: JobStatus; reason: string | null }[] }

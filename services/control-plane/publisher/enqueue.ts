@@ -6,7 +6,7 @@ import { insertRevision, updatePipeline, type PipelineRow } from '../store/pipel
 import { enqueueBinaries } from '../store/smartmodules.ts'
 
 /** Puts the binaries that were not published yet into the outbox, in the caller's transaction. */
-export async function publishBinaries(trx: Queryable, { steps }: PipelineDefinition): Promise<void> {
+export async function enqueueBinariesOf(trx: Queryable, { steps }: PipelineDefinition): Promise<void> {
   await enqueueBinaries(
     trx,
     steps.flatMap(({ sha256, canary }) => (canary ? [sha256, canary.sha256] : [sha256])),
@@ -14,8 +14,8 @@ export async function publishBinaries(trx: Queryable, { steps }: PipelineDefinit
 }
 
 /** Puts the binaries, the revision and then the definition into the outbox, in the caller's transaction. */
-export async function publishDefinition(trx: Queryable, row: PipelineRow): Promise<void> {
-  await publishBinaries(trx, row.definition)
+export async function enqueueDefinition(trx: Queryable, row: PipelineRow): Promise<void> {
+  await enqueueBinariesOf(trx, row.definition)
   await enqueueRevision(trx, { ...row.definition, revision: row.revision })
   const { desired, attempt, revision } = row
   await enqueue(trx, definitionKeys.pipeline(row.id), { ...row.definition, desired, attempt, revision })
@@ -35,7 +35,7 @@ export const anew = ({ attempt, status }: PipelineRow): Parameters<typeof update
  * Stores the pipeline's next revision and queues it for publishing, unless the pipeline was never started, or is still being created: tasks
  * would find no topics, and the end of its creation publishes what it is by then. Returns the updated row.
  */
-export async function publishRevision(
+export async function storeRevision(
   trx: Queryable,
   row: PipelineRow,
   definition: PipelineDefinition,
@@ -43,6 +43,6 @@ export async function publishRevision(
 ): Promise<PipelineRow> {
   await insertRevision(trx, definition)
   const updated = await updatePipeline(trx, row.id, { ...change, revision: definition.revision, definition })
-  if (isPublished(row)) await publishDefinition(trx, updated)
+  if (isPublished(row)) await enqueueDefinition(trx, updated)
   return updated
 }

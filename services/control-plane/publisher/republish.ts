@@ -13,7 +13,7 @@ import { enqueue, lockDefinitions, REVISIONS_KEPT } from '../store/outbox.ts'
 import { listPipelineIds, listRevisions, lockPipeline, type PipelineRow } from '../store/pipelines.ts'
 import { listEnvelopes } from '../store/secrets.ts'
 import { listBinaries, noteOnlyPublished } from '../store/smartmodules.ts'
-import { anew, isPublished, publishBinaries, publishDefinition, publishRevision } from './enqueue.ts'
+import { anew, isPublished, enqueueBinariesOf, enqueueDefinition, storeRevision } from './enqueue.ts'
 
 /** What the topic has: values by key. Of a binary only the key is looked at. */
 export type OnTopic = ReadonlyMap<string, Buffer>
@@ -31,16 +31,16 @@ async function republishPipeline(trx: Transaction, row: PipelineRow, value: Buff
   const { desired, attempt, revision } = row
   const { data: known } = PipelineDefinition.safeParse(value && parseJson(value))
   if (!known) {
-    await publishDefinition(trx, row)
+    await enqueueDefinition(trx, row)
     return true
   }
   const isSameChain = isSameJson(chainOf(known), chainOf(row.definition))
   if (isSameChain && known.revision === revision && known.attempt === attempt && known.desired === desired) return false
   const isBehind = known.revision > revision || known.attempt > attempt || (known.revision === revision && !isSameChain)
-  if (!isBehind) await publishDefinition(trx, row)
+  if (!isBehind) await enqueueDefinition(trx, row)
   else {
     const next = { ...row.definition, revision: Math.max(known.revision, revision) + 1 }
-    await publishRevision(trx, row, next, { ...anew(row), attempt: Math.max(known.attempt, attempt) + 1 })
+    await storeRevision(trx, row, next, { ...anew(row), attempt: Math.max(known.attempt, attempt) + 1 })
   }
   return true
 }
@@ -50,7 +50,7 @@ async function republishRevisions(trx: Transaction, { id, revision: newest }: Pi
   const kept = (await listRevisions(trx, id)).filter(({ revision }) => revision <= newest && revision > newest - REVISIONS_KEPT)
   const missing = kept.filter(({ revision }) => !onTopic.has(definitionKeys.revision(id, revision)))
   for (const { revision, definition } of missing) {
-    await publishBinaries(trx, definition)
+    await enqueueBinariesOf(trx, definition)
     await enqueue(trx, definitionKeys.revision(id, revision), { ...definition, revision })
   }
   return missing.length
@@ -92,7 +92,7 @@ export async function republish(trx: Transaction, onTopic: OnTopic): Promise<Rep
     const key = definitionKeys.job(id)
     wanted.add(key)
     if (onTopic.has(key)) continue
-    await publishBinaries(trx, row.definition)
+    await enqueueBinariesOf(trx, row.definition)
     await enqueue(trx, key, { ...row.definition, desired: row.status === 'cancelling' ? 'stopped' : 'running' })
     done.jobs++
   }

@@ -15,7 +15,7 @@ import type { Deps } from '../deps.ts'
 import { listUnfinishedJobsOf } from '../store/jobs.ts'
 import { disposeEndpoints } from '../definitions/check-endpoint.ts'
 import { removeJobsOf } from '../jobs/jobs.ts'
-import { publishDefinition } from '../publisher/enqueue.ts'
+import { enqueueDefinition } from '../publisher/enqueue.ts'
 
 type PipelineDeps = Pick<
   Deps,
@@ -80,7 +80,7 @@ export async function setUpPipeline(deps: PipelineDeps, pipeline: PipelineRow): 
     if (row?.status !== 'creating') return row !== undefined && row.status !== 'deleting'
     const isStarted = row.desired !== 'stopped'
     await updatePipeline(trx, row.id, { status: 'created' })
-    if (isStarted) await publishDefinition(trx, row)
+    if (isStarted) await enqueueDefinition(trx, row)
     return true
   })
   notifyPublisher()

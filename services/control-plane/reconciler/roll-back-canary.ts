@@ -2,7 +2,7 @@
 import { inTransaction } from '../store/database.ts'
 import type { ObservedTask } from '../../../shared/model/observed.ts'
 import { CANARY_MEASURES } from '../../../shared/model/telemetry.ts'
-import { publishCanary } from '../definitions/canary-of.ts'
+import { storeCanaryRevision } from '../definitions/canary-of.ts'
 import type { Deps } from '../deps.ts'
 import { endCanary, type CanaryRow } from '../store/canaries.ts'
 import { listObserved } from '../store/observed.ts'
@@ -68,7 +68,7 @@ export async function rollBack(
     const { records, failed } = pipeline ? handledBy(row, pipeline, await listObserved(trx, pipeline.id)) : { records: 0, failed: 0 }
     const end = { status: 'rolled_back', status_reason: reason, handled: records, handled_failed: failed } as const
     if (!(await endCanary(trx, row, end)) || !pipeline || row.share === null) return
-    if (pipeline.status !== 'deleting') await publishCanary(trx, pipeline, undefined, hasFailed)
+    if (pipeline.status !== 'deleting') await storeCanaryRevision(trx, pipeline, undefined, hasFailed)
   })
   notifyPublisher()
 }

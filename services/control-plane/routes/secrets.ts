@@ -23,7 +23,7 @@ import {
   type SecretRow,
 } from '../store/secrets.ts'
 import { assertQuotas } from '../store/quotas.ts'
-import { anew, publishDefinition } from '../publisher/enqueue.ts'
+import { anew, enqueueDefinition } from '../publisher/enqueue.ts'
 import { assertIfMatch, etagOf } from './etags.ts'
 import { listReply } from './list-reply.ts'
 import { orNameTaken } from './name-taken.ts'
@@ -80,7 +80,7 @@ async function restartUsers(trx: Queryable, pipelineIds: string[]): Promise<void
     const row = await lockPipeline(trx, id)
     if (!row || row.desired === 'stopped' || row.status === 'deleting' || row.status === 'creating') continue
     // A failed pipeline may have lacked the right value.
-    await publishDefinition(trx, await updatePipeline(trx, id, anew(row)))
+    await enqueueDefinition(trx, await updatePipeline(trx, id, anew(row)))
   }
 }
 

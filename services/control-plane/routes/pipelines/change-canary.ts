@@ -7,7 +7,7 @@ import type { Caller, Deps } from '../../deps.ts'
 import { invalidRequest, ServiceError } from '../../service-error.ts'
 import { deleteCanary, setCanary } from '../../store/canaries.ts'
 import { type PipelineRow } from '../../store/pipelines.ts'
-import { canaryOf, hasCanary, publishCanary } from '../../definitions/canary-of.ts'
+import { canaryOf, hasCanary, storeCanaryRevision } from '../../definitions/canary-of.ts'
 import { getPipeline, lockForRevision } from '../own-pipeline.ts'
 
 /** Starts a canary, or ends it with `null`. Throws 400 naming what is wrong with it. */
@@ -38,7 +38,7 @@ export async function changeCanary(
     const row = await lockForRevision(trx, caller, id)
     if (!asked || !step) {
       await deleteCanary(trx, id)
-      return hasCanary(row.definition) ? publishCanary(trx, row, undefined) : row
+      return hasCanary(row.definition) ? storeCanaryRevision(trx, row, undefined) : row
     }
     if (row.definition.steps[index]?.module_id !== step.definition.module_id)
       throw new ServiceError('conflict', 'the pipeline has got other steps meanwhile')
@@ -54,7 +54,7 @@ export async function changeCanary(
     const definition = { ...step.definition, on_error }
     const own = { pipeline_id: id, account_id: caller.accountId, step: index, definition, running_version }
     await setCanary(trx, { ...own, max_failing, max_differing, share })
-    if (share !== null) return publishCanary(trx, row, { step: index, definition: canaryOf(definition, share, max_failing) })
-    return hasCanary(row.definition) ? publishCanary(trx, row, undefined) : row
+    if (share !== null) return storeCanaryRevision(trx, row, { step: index, definition: canaryOf(definition, share, max_failing) })
+    return hasCanary(row.definition) ? storeCanaryRevision(trx, row, undefined) : row
   })
 }

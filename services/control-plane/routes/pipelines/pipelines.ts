@@ -23,7 +23,7 @@ import { listPipelines, updatePipeline, type ListedPipeline, type PipelineRow } 
 import { inTransaction, type Queryable } from '../../store/database.ts'
 import { listUnfinishedJobsOf } from '../../store/jobs.ts'
 import type { Caller, Deps } from '../../deps.ts'
-import { publishDefinition } from '../../publisher/enqueue.ts'
+import { enqueueDefinition } from '../../publisher/enqueue.ts'
 import { isDrained, mayHaveRun, takeDownPipeline } from '../../reconciler/pipelines.ts'
 import { pipelineEtag } from '../etags.ts'
 import { listReply } from '../list-reply.ts'
@@ -119,7 +119,7 @@ async function act(deps: Pick<Deps, 'db' | 'notifyPublisher'>, caller: Caller, i
       desired: DESIRED_AFTER[action],
       attempt: (await needsAttempt(trx, row, action)) ? row.attempt + 1 : row.attempt,
     })
-    await publishDefinition(trx, updated)
+    await enqueueDefinition(trx, updated)
     return updated
   })
   deps.notifyPublisher()
@@ -141,7 +141,7 @@ export const deletePipelineOperation = operation(deletePipelineContract, async (
     const locked = await lockOwnPipeline(trx, caller, params.id)
     if (transition(locked.status, 'delete') === 'refused') throw new ServiceError('conflict', 'the pipeline is still being created')
     const updated = await updatePipeline(trx, locked.id, { status: 'deleting', desired: 'stopped' })
-    await publishDefinition(trx, updated)
+    await enqueueDefinition(trx, updated)
     return { row: updated, hadTasks: mayHaveRun(locked) }
   })
   for (const id of await listUnfinishedJobsOf(deps.db, row.id))

@@ -11,7 +11,7 @@ import { type PipelineRow } from '../../store/pipelines.ts'
 import { dropPositionResets, listPositionResets, setPositionResets } from '../../store/position-resets.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { resolvePlace } from '../../definitions/stream-places.ts'
-import { publishRevision } from '../../publisher/enqueue.ts'
+import { storeRevision } from '../../publisher/enqueue.ts'
 import { getPipeline, lockOwnPipeline } from '../own-pipeline.ts'
 import { operation } from '../operation.ts'
 
@@ -73,7 +73,7 @@ async function reset(
     const revision = locked.revision + 1
     // A compacted topic may have lost records of dead letters: those are not handled again.
     if (!is_compacted) await setPositionResets(trx, id, { topicId: layout.topicId, revision }, offsets)
-    return publishRevision(trx, locked, { ...locked.definition, revision, reset_revision: revision })
+    return storeRevision(trx, locked, { ...locked.definition, revision, reset_revision: revision })
   })
   deps.notifyPublisher()
   return { pipeline_id: id, revision: row.revision, offsets: Object.fromEntries([...offsets].map(([at, offset]) => [at, String(offset)])) }

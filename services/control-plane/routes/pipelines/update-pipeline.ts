@@ -8,7 +8,7 @@ import { replaceUses, updatePipeline, type PipelineRow } from '../../store/pipel
 import { inTransaction, type Queryable } from '../../store/database.ts'
 import { assertQuotas } from '../../store/quotas.ts'
 import type { Caller, Deps } from '../../deps.ts'
-import { anew, publishRevision } from '../../publisher/enqueue.ts'
+import { anew, storeRevision } from '../../publisher/enqueue.ts'
 import { differences } from '../../definitions/differences.ts'
 import { fieldsBehind } from '../../definitions/fields-behind.ts'
 import { assertMayUse } from '../../definitions/may-use.ts'
@@ -128,7 +128,7 @@ async function change(trx: Queryable, caller: Caller, row: PipelineRow, asked: C
   await assertQuotas(trx, caller.accountId, { tasks: request.tasks - definition.tasks })
   // The sink gets its config and the fields when it is opened: a change of either needs a new start.
   const isOpenedAnew = asked.sink !== undefined || !isDeepStrictEqual(sinkFieldsOf(next), sinkFieldsOf(definition))
-  return publishRevision(trx, row, next, {
+  return storeRevision(trx, row, next, {
     name,
     description,
     request,
