@@ -21,7 +21,7 @@ describe.skipIf(!hasBrowser)('a pipeline in full', () => {
       await page.goto(`${service().apiUrl}/console/pipelines/new`)
       await page.getByLabel(/^Name/).fill(name)
       // Why it can't be tried yet.
-      await page.getByText('Possible once the pipeline is made.').waitFor()
+      await page.getByText('Choose a stream first.').waitFor()
       await page
         .getByRole('group', { name: 'Source' })
         .getByLabel(/^Stream/)

@@ -32,7 +32,9 @@ export function Audit() {
   const times = new Map<string, number>()
   for (const { name } of all) times.set(name, (times.get(name) ?? 0) + 1)
   /** By its name, as long as it is there; the id, which requests take, is in the tooltip. */
-  const named = (id: string | null) => <td title={id ?? undefined}>{id === null ? '' : (names.get(id) ?? id)}</td>
+  const named = (id: string | null) => (
+    <td title={id ?? undefined}>{id?.startsWith('acc_') ? 'the account' : id === null ? '' : (names.get(id) ?? id)}</td>
+  )
   return (
     <>
       <Title text="Audit log" />

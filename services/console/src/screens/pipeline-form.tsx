@@ -95,15 +95,18 @@ function Trial({ draft, id }: { draft: Draft; id: string | undefined }) {
   // An answer may come when the draft is another one already.
   const traces = tried?.of.processors === draft.processors && tried.of.source === draft.source ? tried.records : undefined
   const isPossible = id !== undefined || (streamId !== undefined && draft.processors.length > 0)
+  const missing = !isOfStream(draft.source)
+    ? 'Possible once the pipeline is made.'
+    : streamId
+      ? 'Add a step first.'
+      : 'Choose a stream first.'
   return (
     <section aria-labelledby="trial">
       <h2 id="trial">On real records</h2>
       <button type="button" disabled={isBusy || !isPossible} onClick={() => void run(tryIt)}>
         {isBusy ? 'Running…' : `Try on the newest ${TRIED}`}
       </button>{' '}
-      <span class="quiet">
-        {isPossible ? 'Nothing is written.' : streamId ? 'Add a step first.' : 'Possible once the pipeline is made.'}
-      </span>
+      <span class="quiet">{isPossible ? 'Nothing is written.' : missing}</span>
       <Refused failure={failure} />
       {traces && traces.length === 0 && <p class="quiet">The source has no records yet.</p>}
       {traces && traces.length > 0 && <Results traces={traces} />}
