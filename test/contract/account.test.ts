@@ -5,7 +5,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { SCOPES, type Scope } from '../../shared/model/limits.ts'
 import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
-import { anonymous, eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { anonymous, eventually, loggedIn, patiently, service, unique, type Client } from '../harness/client.ts'
 import { openAccount, setQuotas } from '../harness/operator.ts'
 import { createPipeline, createStream } from '../harness/pipelines.ts'
 
@@ -101,7 +101,7 @@ describe('quotas', () => {
   it('can’t be exceeded by requests at the same time', async () => {
     const { account, client } = await openAccount('enterprise')
     await setQuotas(account.account_id, { streams: 3 })
-    const answers = await Promise.all(Array.from({ length: 8 }, () => client.call('POST', '/v1/streams', streamBody())))
+    const answers = await Promise.all(Array.from({ length: 8 }, () => patiently(() => client.call('POST', '/v1/streams', streamBody()))))
     expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 201, 201, 403, 403, 403, 403, 403])
   })
 })

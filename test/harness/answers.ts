@@ -9,7 +9,7 @@ import { describe, expect, it } from 'vitest'
 import { refusalsOf } from '../../shared/api/openapi.ts'
 import type { Contract } from '../../shared/api/contract.ts'
 import { LIMITS } from '../../shared/model/limits.ts'
-import { service, type Answer, type Client } from './client.ts'
+import { patiently, service, type Answer, type Client } from './client.ts'
 import { BODIES, pathIn, type Room } from './rooms.ts'
 
 /** Proven for all operations at once: tokens and scopes in `access`, limits in `contract`, requests that are no HTTP in `raw-requests`. */
@@ -70,7 +70,8 @@ export function describeAnswers(contracts: readonly Contract[], asked: Asked): v
     const own = asked.cases[id] ?? []
     const cases = [...own, ...refusals(contract, asked).filter(([status]) => own.every(([known]) => known !== status))]
     it.each(cases)('answers %i %s', async (status, _why, ask) => {
-      const answer = await ask()
+      // What the service has no time for now is asked again.
+      const answer = await (status === 503 || status === 429 ? ask() : patiently(ask))
       // A dead letter has an error too.
       const { error } = answer.body
       expect([answer.status, status < 400 ? undefined : error]).toEqual([

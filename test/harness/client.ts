@@ -67,17 +67,21 @@ export function anonymous(token?: string): Client {
 
 /** A client with a token for the key. */
 export async function loggedIn({ api_key, api_secret }: Key): Promise<Client> {
-  const answer = await anonymous().call<{ access_token: string }>('POST', '/api/v1/auth/token', { api_key, api_secret })
+  const ask = () => anonymous().call<{ access_token: string }>('POST', '/api/v1/auth/token', { api_key, api_secret })
+  const answer = await patiently(ask)
   if (answer.status !== 200) throw new Error(`the token call answered ${answer.status}: ${JSON.stringify(answer.body)}`)
   return anonymous(answer.body.access_token)
 }
 
+type Refusable = { status: number; body: { error?: unknown } }
+const LOAD = /is still in progress|did not end within|timed out|timeout expired|Query read timeout|aborted due to timeout/
+
 /** What the service says where it met a limit of its own: on a loaded machine that is no fault of the request. */
-const isOfItsLoad = ({ status, body }: Pick<Answer<unknown>, 'status' | 'body'>): boolean =>
-  status === 503 || /did not end within|timed out|timeout expired|Query read timeout|aborted due to timeout/.test(body.error?.message ?? '')
+const isOfItsLoad = ({ status, body: { error } }: Refusable): boolean =>
+  status === 503 || (typeof error === 'object' && error !== null && 'message' in error && LOAD.test(String(error.message)))
 
 /** Asks up to four times while the service refuses because of its load; each try must be a request that may be repeated. */
-export async function patiently<T>(ask: () => Promise<Answer<T>>): Promise<Answer<T>> {
+export async function patiently<A extends Refusable>(ask: () => Promise<A>): Promise<A> {
   for (let tries = 1; ; tries++) {
     const answer = await ask()
     if (tries === 4 || !isOfItsLoad(answer)) return answer

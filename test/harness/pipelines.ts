@@ -98,7 +98,9 @@ async function showMade(): Promise<string> {
 }
 
 export async function write(client: Client, streamId: string, records: unknown[]): Promise<void> {
-  const answer = await client.call('POST', `/v1/streams/${streamId}/data`, { records })
+  // Sent again, it is still written once.
+  const headers = { 'Idempotency-Key': unique('write') }
+  const answer = await patiently(() => client.call('POST', `/v1/streams/${streamId}/data`, { records }, headers))
   if (answer.status !== 201) throw new Error(`writing answered ${answer.status}: ${JSON.stringify(answer.body)}`)
 }
 

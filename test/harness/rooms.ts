@@ -1,8 +1,8 @@
 /** One of each resource of an account, and a valid request for each operation. */
 import type { Contract } from '../../shared/api/contract.ts'
 import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
-import { unique, type Client } from './client.ts'
-import { createPipeline, createStream } from './pipelines.ts'
+import { patiently, unique, type Client } from './client.ts'
+import { createPipeline, createStream, write } from './pipelines.ts'
 
 /** The ids of resources, by the first part of their paths. */
 export type Room = Record<string, string>
@@ -41,16 +41,22 @@ export async function moduleBody(name = unique('module')) {
  */
 export async function makeRoom(client: Client): Promise<Room> {
   const [source, sink] = [await createStream(client, { a: 'string' }), await createStream(client, { a: 'string' })]
-  const made = async (path: string, body: unknown) => (await client.call<{ id: string }>('POST', `/v1/${path}`, body)).body.id
+  const post = async <T>(path: string, body: () => unknown): Promise<T> => {
+    const answer = await patiently(() => client.call<T>('POST', `/v1/${path}`, body()))
+    if (answer.status >= 300) throw new Error(`POST /${path} answered ${answer.status}: ${JSON.stringify(answer.body)}`)
+    return answer.body
+  }
+  const made = async (path: string, body: () => unknown) => (await post<{ id: string }>(path, body)).id
   const pipelines = await createPipeline(client, source.id, [], sink.id, { autostart: false })
   const secretName = unique('secret')
-  const keys = await made('keys', { name: unique('key'), scopes: ['streams:read'] })
-  const members = await made('members', { name: 'x', email: `${unique('member')}@example.com`, role: 'viewer' })
-  const secrets = await made('secrets', { name: secretName, value: 'x' })
-  const smartmodules = await made('smartmodules', await moduleBody())
-  await client.call('POST', `/v1/streams/${source.id}/data`, { records: [{ a: 'x' }] })
-  const job = await client.call<{ job_id: string }>('POST', `/v1/pipelines/${pipelines}/replay`, BODIES.replayPipeline)
-  return { streams: source.id, sink: sink.id, pipelines, keys, members, secrets, secretName, smartmodules, jobs: job.body.job_id }
+  const keys = await made('keys', () => ({ name: unique('key'), scopes: ['streams:read'] }))
+  const members = await made('members', () => ({ name: 'x', email: `${unique('member')}@example.com`, role: 'viewer' }))
+  const secrets = await made('secrets', () => ({ name: secretName, value: 'x' }))
+  const module = await moduleBody()
+  const smartmodules = await made('smartmodules', () => module)
+  await write(client, source.id, [{ a: 'x' }])
+  const { job_id: jobs } = await post<{ job_id: string }>(`pipelines/${pipelines}/replay`, () => BODIES.replayPipeline)
+  return { streams: source.id, sink: sink.id, pipelines, keys, members, secrets, secretName, smartmodules, jobs }
 }
 
 /** The operation's path, with the ids of the room's resources. */

@@ -107,14 +107,9 @@ describe('a failed record', () => {
     const module = await deployModule(client, FAIL_TENTHS)
     const run = async (on_error: Record<string, unknown>) => {
       const [from, to] = await streams({ partitions: 1 })
-      const created = await client.call<{ pipeline_id: string }>('POST', '/v1/pipelines', {
-        name: unique('policy'),
-        source: { connector_id: 'conn_stream', config: { stream_id: from.id } },
-        processors: [{ module_id: module.id, on_error }],
-        sink: { connector_id: 'conn_stream', config: { stream_id: to.id } },
-      })
+      const id = await createPipeline(client, from.id, [], to.id, { processors: [{ module_id: module.id, on_error }] })
       await write(client, from.id, numbers(0, 20))
-      return { id: created.body.pipeline_id, to }
+      return { id, to }
     }
     const [skip, retry, fail] = await Promise.all([
       run({ policy: 'skip' }),
@@ -162,13 +157,7 @@ describe('a SmartModule that does not return', () => {
     const [otherFrom, otherTo] = await streams({ partitions: 1 })
     const module = await deployModule(client, filterOverN('if (value == 13) while (true) {}\n  return true'))
     const healthy = await createPipeline(client, otherFrom.id, [], otherTo.id)
-    const created = await client.call<{ pipeline_id: string }>('POST', '/v1/pipelines', {
-      name: unique('endless'),
-      source: { connector_id: 'conn_stream', config: { stream_id: from.id } },
-      processors: [{ module_id: module.id, timeout_ms: 300 }],
-      sink: { connector_id: 'conn_stream', config: { stream_id: to.id } },
-    })
-    const id = created.body.pipeline_id
+    const id = await createPipeline(client, from.id, [], to.id, { processors: [{ module_id: module.id, timeout_ms: 300 }] })
     for (const each of [id, healthy]) await waitForStatus(client, each, 'running')
     await write(client, from.id, numbers(0, 100))
     for (let n = 0; n < 20; n++) {

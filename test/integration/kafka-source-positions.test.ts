@@ -2,7 +2,7 @@
 import type kafkajs from 'kafkajs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findConnector } from '../../shared/connectors/catalogue.ts'
-import { loggedIn, service, unique } from '../harness/client.ts'
+import { eventually, loggedIn, service, unique } from '../harness/client.ts'
 import { connect, stream } from '../harness/connectors.ts'
 import { createStream, readAll, waitForStatus, waitForTotal } from '../harness/pipelines.ts'
 import { contextFor, openSecondKafka, readSplit, type SplitState } from '../harness/conformance.ts'
@@ -70,6 +70,7 @@ describe('a kafka source', () => {
       await write(topic, 0, 3)
       expect((await read(topic, state, 3, 'fail')).numbers).toEqual([0, 1, 2])
       await admin.deleteTopics({ topics: [topic] })
+      await eventually('the topic is gone', async () => !(await admin.listTopics()).includes(topic))
       await create(topic)
       await write(topic, 10, 15)
       await expect(read(topic, { ...state }, 1, 'fail')).rejects.toThrow('was deleted and recreated')

@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { endpointOf, HONEST, isWeb, LIES, openLiar, type SocketProtocol, type Told } from '../attack/servers/index.ts'
-import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { eventually, loggedIn, patiently, service, unique, type Client } from '../harness/client.ts'
 import { stream } from '../harness/connectors.ts'
 import { limitFromNow } from '../harness/machine-speed.ts'
 import { createStream, stopAfterwards, waitForAccounting, write, type Accounting, type NewStream } from '../harness/pipelines.ts'
@@ -62,8 +62,8 @@ async function writeTo(lie: Told): Promise<{ id: string; writes(): number; close
   const { connector_id, config, secrets } = endpointOf(lie, liar.port, unique('sink').replaceAll('-', '_').toLowerCase())
   for (const [name, value] of Object.entries(secrets)) expect((await client.call('POST', '/v1/secrets', { name, value })).status).toBe(201)
   // Without the check, which a loaded machine has no time for: it writes nothing.
-  const request = { name: unique('lied-to'), source: stream(from.id), processors: [], sink: { connector_id, config } }
-  const created = await client.call<{ pipeline_id: string }>('POST', '/v1/pipelines?check=false', request)
+  const request = () => ({ name: unique('lied-to'), source: stream(from.id), processors: [], sink: { connector_id, config } })
+  const created = await patiently(() => client.call<{ pipeline_id: string }>('POST', '/v1/pipelines?check=false', request()))
   expect(created.status).toBe(201)
   const id = stopAfterwards(client, created.body.pipeline_id)
   return {
@@ -98,7 +98,10 @@ describe('a sink', () => {
       const isSeen = told.writes() > 1 || status === 'failed' || totals.out! + totals.dead_lettered! > 0
       return (isSeen || performance.now() - from > isOver()) && totals
     })
-    const { lag } = (await client.call<{ lag: number }>('GET', `/v1/pipelines/${told.id}/offsets`)).body
+    // The account may have used up its requests.
+    const lag = await eventually('its lag is shown', async () => {
+      return (await client.call<{ lag?: number }>('GET', `/v1/pipelines/${told.id}/offsets`)).body.lag
+    })
     expect({ out: found.out, lag }).toEqual({ out: 0, lag: RECORDS - found.dead_lettered! })
     await told.close()
   })

@@ -1,6 +1,6 @@
 /** Versions of SmartModules whose calls trap or do not return too often. */
 import { beforeAll, expect, it } from 'vitest'
-import { loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { loggedIn, patiently, service, unique, type Client } from '../harness/client.ts'
 import { deployModule, filterOverN } from '../harness/modules.ts'
 import { createStream, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
 
@@ -20,8 +20,9 @@ it('are quarantined: the pipeline fails with a reason that names it, and no new 
     processors,
     sink: { connector_id: 'conn_stream', config: { stream_id: to.id } },
   })
-  const create = (processor: object) => client.call<{ pipeline_id: string }>('POST', '/v1/pipelines', withSteps([processor]))
-  const failing = (await create({ module_id: module.id, timeout_ms: 200 })).body.pipeline_id
+  const create = (processor: object) =>
+    patiently(() => client.call<{ pipeline_id: string }>('POST', '/v1/pipelines', withSteps([processor])))
+  const failing = (await create({ module_id: module.id, timeout_ms: 100 })).body.pipeline_id
   const records = Array.from({ length: 100 }, (_, n) => ({ n }))
   await write(client, from.id, records)
   expect((await waitForStatus(client, failing, 'failed')).status_reason).toMatch(new RegExp(`step 1: ${module.name} 1.0.0 is quarantined`))

@@ -3,7 +3,8 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { openCluster, type Cluster } from '../../shared/kafka/cluster.ts'
 import { COMPRESSION_MASK, CONTROL, readBatchHeader } from '../../shared/kafka/protocol/record-batch.ts'
 import { fetchBatches } from '../../shared/kafka/wire/fetch.ts'
-import { loggedIn, service, unique, type Client } from '../harness/client.ts'
+import { loggedIn, service, type Client } from '../harness/client.ts'
+import { connect, stream } from '../harness/connectors.ts'
 import { createPipeline, createStream, readAll, readPartition, waitForTotal, write } from '../harness/pipelines.ts'
 
 let client: Client
@@ -49,12 +50,7 @@ describe('records of a pipeline', () => {
     const cluster = openCluster({ brokers: service().brokers, clientId: 'sinks' })
     for (const [index, compression] of ['gzip', 'snappy', 'lz4', 'zstd'].entries()) {
       const [from, to] = await streams({ partitions: 1 })
-      const created = await client.call('POST', '/v1/pipelines', {
-        name: unique('compressed'),
-        source: { connector_id: 'conn_stream', config: { stream_id: from.id } },
-        sink: { connector_id: 'conn_stream', config: { stream_id: to.id, compression } },
-      })
-      expect(created.status).toBe(201)
+      await connect(client, stream(from.id), [], { connector_id: 'conn_stream', config: { stream_id: to.id, compression } })
       await write(client, from.id, numbers(0, 500))
       await waitForTotal(client, to.id, 500)
       expect((await readAll(client, to.id)).map(({ n }) => n)).toEqual(numbers(0, 500).map(({ n }) => n))

@@ -53,7 +53,7 @@ async function opened(config: Record<string, unknown>) {
     await source.close()
     await dispose(config, context)
   })
-  return { rows, failed, until: (count: number) => expect.poll(() => rows.length, { timeout: 60_000 }).toBe(count) }
+  return { rows, failed, until: (count: number) => eventually(`${count} rows`, async () => rows.length === count) }
 }
 
 describe('the log of a table', () => {

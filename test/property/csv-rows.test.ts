@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { limitMs } from '../harness/machine-speed.ts'
+import { bestOf } from '../harness/times-of.ts'
 import { createBlockBuilder, REFUSED, SPAN, type RecordBlock } from '../../shared/connectors/record-block.ts'
 import { columnNames, openCsv, type CsvOptions } from '../../shared/connectors/storage-bucket/format-csv.ts'
 
@@ -82,13 +83,12 @@ describe('a CSV object', () => {
     'with %s in each line takes time for each line alone, and refuses each of them',
     { timeout: limitMs(60_000) },
     async (_, line, end) => {
-      const timed = async (lines: number) => {
-        const from = performance.now()
-        const { refused, rows } = await read(`a,b\n1,2\n${line.repeat(lines)}${end}`, 1 << 16)
-        expect(refused.length + rows.length).toBeGreaterThanOrEqual(lines)
-        expect(rows[0]).toEqual({ a: '1', b: '2' })
-        return performance.now() - from
-      }
+      const timed = (lines: number) =>
+        bestOf(async () => {
+          const { refused, rows } = await read(`a,b\n1,2\n${line.repeat(lines)}${end}`, 1 << 16)
+          expect(refused.length + rows.length).toBeGreaterThanOrEqual(lines)
+          expect(rows[0]).toEqual({ a: '1', b: '2' })
+        })
       await timed(1000)
       const [few, many] = [await timed(10_000), await timed(100_000)]
       // Ten times as many, and something for the garbage; a search through all that follows would take hundreds of times as long.

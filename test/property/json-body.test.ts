@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { withDigits } from '../../services/control-plane/middleware/exact-numbers.ts'
 import { assertBounded, excessOf, parseJsonBody } from '../../services/control-plane/middleware/json-body.ts'
 import { doubleOf, isRawJSON, parseAsWritten } from '../../shared/model/exact-json.ts'
+import { hasEscapedName } from '../harness/escaped-names.ts'
 import { limitMs } from '../harness/machine-speed.ts'
 import { bestOf } from '../harness/times-of.ts'
 
@@ -21,10 +22,6 @@ function depthOf(value: unknown): number {
 
 const ANY = { values: Infinity, nesting: Infinity, escapes: Infinity }
 const hasMoreValues = (json: string, values: number) => excessOf(json, { ...ANY, values }) === 'values'
-
-/** V8 can misread a name that has an escape, by what it has parsed before (nodejs/node#63785). */
-const hasEscapedName = (json: string) =>
-  (json.match(/"(?:[^"\\]|\\[^])*"\s*:?/g) ?? []).some((text) => text.endsWith(':') && text.includes('\\'))
 
 /** Texts that look like JSON, with all that needs an escape. */
 const odd = fc.array(fc.constantFrom('"', '\\', '[', '{', ',', 'a', '\u0000')).map((parts) => parts.join(''))

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { describe, expect, it, type TestContext } from 'vitest'
+import { limitMs } from '../harness/machine-speed.ts'
 import { python } from '../harness/python.ts'
 
 const run = promisify(execFile)
@@ -16,7 +17,7 @@ const CLIENT = join(import.meta.dirname, '..', '..', 'clients', 'python', 'src')
 async function printed(context: TestContext, script: string, ...args: string[]): Promise<string> {
   const interpreter = await python().catch((error: unknown) => context.skip(`no Python with its packages: ${String(error)}`))
   const env = { PATH: process.env.PATH, PYTHONPATH: CLIENT, PYTHONDONTWRITEBYTECODE: '1' }
-  const { stdout } = await run(interpreter, ['-c', script, ...args], { env, timeout: 60_000 })
+  const { stdout } = await run(interpreter, ['-c', script, ...args], { env, timeout: limitMs(60_000) })
   return stdout
 }
 
@@ -149,7 +150,7 @@ said("api.example.com")`
         '- - api.example.com is not an address as https://api.example.com',
       ])
       // The client has ended before a busy server has read its last request.
-      await expect.poll(() => asked, { timeout: 60_000 }).toBe(3)
+      await expect.poll(() => asked, { timeout: limitMs(60_000) }).toBe(3)
     } finally {
       server.closeAllConnections()
       server.close()
