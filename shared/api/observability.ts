@@ -241,7 +241,9 @@ export const explainRecordContract = contract({
         ),
       redrives: z
         .array(z.object({ job_id: Id, revision: z.number().int() }))
-        .describe('The jobs that redrove its dead letters, the latest last, with the revision that each ran'),
+        .describe(
+          'The jobs by whose redrive it got through, the latest last, with the revision that each ran; how often it failed again is in its dead letters',
+        ),
     }),
   },
 })

@@ -76,6 +76,11 @@ pipelines:
     const planned = await dps(['diff', file])
     expect([planned.code, planned.out.match(/create/g)?.length]).toEqual([1, 4])
     const hash = /hash is (\w+)/.exec(planned.err)![1]!
+    const errorOf = async (args: string[]) => (JSON.parse((await dps(args)).err) as { error: object }).error
+    const inLines = await errorOf(['diff', file, '-o', 'ndjson'])
+    expect(inLines).toEqual({ code: 'differs', message: expect.stringContaining(`; the plan’s hash is ${hash}`) })
+    const stale = await errorOf(['apply', file, '--plan-hash', 'anotherone', '-o', 'json'])
+    expect(stale).toMatchObject({ code: 'conflict', status: 409 })
     expect(await dps(['apply', file, '--plan-hash', 'anotherone'])).toMatchObject({
       code: 2,
       err: expect.stringContaining(`it is now ${hash}): were the same flags given`),

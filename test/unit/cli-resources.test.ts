@@ -121,3 +121,23 @@ describe('several names', () => {
     ])
   })
 })
+
+describe('dps --help', () => {
+  it.each([[['dlq', 'redrive']], [['profile', 'use']], [['list', 'streams']], [['-o', 'json', 'secret', 'set']], [[]]])(
+    'of %j is no error',
+    async (words) => {
+      expect(await dps([...words, '--help'])).toEqual({ exit: 0, out: expect.stringContaining('Usage: dps'), said: '' })
+    },
+  )
+
+  it('of a command that is not there is one', async () => {
+    const unknown = "dps: unknown command 'frobnicate' (dps --help lists them)\n"
+    expect(await dps(['frobnicate', '--help'])).toMatchObject({ exit: 2, said: unknown })
+    expect(await dps(['--profile', 'x', 'frobnicate', '--help'])).toMatchObject({ exit: 2, said: unknown })
+  })
+})
+
+it('a name that nothing has is not found, as an id would be', async () => {
+  const { exit, said } = await dps(['explain', 'other', '0:0', '-o', 'json'])
+  expect([exit, JSON.parse(said)]).toEqual([2, { error: { code: 'not_found', status: 404, message: 'there is no pipeline named other' } }])
+})

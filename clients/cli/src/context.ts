@@ -93,5 +93,5 @@ export async function idOf({ dps }: Pick<Context, 'dps'>, kind: keyof typeof LOO
   if (ID.test(given)) return given
   const found = (await LOOK_UP[kind](dps, given)).find(({ name }) => name === given)
   if (found) return found.id
-  throw new Misused(`there is no ${kind} named ${given}`)
+  throw new Misused(`there is no ${kind} named ${given}`, { code: 'not_found', status: 404 })
 }

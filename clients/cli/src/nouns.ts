@@ -31,7 +31,7 @@ const ID = { key: /^key_[0-9a-z]{26}$/, member: /^mem_[0-9a-z]{26}$/ }
 /** The only one that matches. Throws Misused where none does, or more than one. */
 function onlyOne<T>(found: readonly T[], kind: string, given: string): T {
   if (found.length > 1) throw new Misused(`there are ${found.length} ${kind}s named ${given}: give an id`)
-  if (found.length === 0) throw new Misused(`there is no ${kind} ${given}`)
+  if (found.length === 0) throw new Misused(`there is no ${kind} ${given}`, { code: 'not_found', status: 404 })
   return found[0]!
 }
 

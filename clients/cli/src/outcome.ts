@@ -11,8 +11,16 @@ export class Differs extends Error {}
 /** Ctrl-C, where the terminal gives it as a key. */
 export class Interrupted extends Error {}
 
-/** The command line itself is wrong. */
-export class Misused extends Error {}
+type Refusal = { code: string; status?: number }
+
+/** The command line itself is wrong; or, with a `refusal`, what the service would refuse in the same way was seen before it was asked. */
+export class Misused extends Error {
+  readonly refusal: Refusal
+  constructor(message: string, refusal: Refusal = { code: 'usage' }) {
+    super(message)
+    this.refusal = refusal
+  }
+}
 
 /** The service refuses a source; `file` is where the source is. */
 export class FaultySource extends Error {
@@ -60,7 +68,7 @@ export type Told = { code: string; message: string; status?: number; request_id?
 /** What is said of the error, and the exit code. */
 export function outcomeOf(error: unknown): { exit: number; told: Told } {
   if (error instanceof Differs) return { exit: EXIT.differs, told: { code: 'differs', message: error.message } }
-  if (error instanceof Misused) return { exit: EXIT.refused, told: { code: 'usage', message: error.message } }
+  if (error instanceof Misused) return { exit: EXIT.refused, told: { ...error.refusal, message: error.message } }
   if (error instanceof WriteError) {
     const { exit, told } = outcomeOf(error.cause)
     const { message, details } = error

@@ -126,6 +126,7 @@ async function planNamed({ dps }: Context, request: Parameters<Client['manifests
   if (hash.startsWith(given)) return plan
   throw new Misused(
     `this is not the plan’s hash (it is now ${hash}): were the same flags given (--prune, --replace)? If so, something that the plan is about has changed since`,
+    { code: 'conflict', status: 409 },
   )
 }
 
@@ -147,8 +148,10 @@ export function addManifestCommands(program: Command, io: Io): void {
       const { changes, unchanged, hash } = plan
       show(context, plan)
       if (changes.length === 0) return io.note(`nothing to do: ${unchanged} unchanged`)
+      const found = `${changesIn(plan)}, ${unchanged} unchanged`
+      if (context.out.format !== 'table') throw new Differs(`${found}; the plan’s hash is ${hash}`)
       io.note(`the plan’s hash is ${hash}`)
-      throw new Differs(`${changesIn(plan)}, ${unchanged} unchanged`)
+      throw new Differs(found)
     })
   options(program.command('apply <manifest>'))
     .description('make the changes that `dps diff` names')

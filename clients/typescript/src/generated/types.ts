@@ -303,7 +303,7 @@ export type ExplainRecordResponse = {
   /** What can’t be known: whether a canary, which was taken off at some record, handled this one or the running version */ uncertain?: string
   dead_letter_ids: string[]
   /** Its dead letters have all been redriven since: the trace does not show what became of it, that of a redrive’s revision does */ redriven: boolean
-  /** The jobs that redrove its dead letters, the latest last, with the revision that each ran */ redrives: {
+  /** The jobs by whose redrive it got through, the latest last, with the revision that each ran; how often it failed again is in its dead letters */ redrives: {
     /** Opaque id */ job_id: string
     revision: number
   }[]

@@ -16,7 +16,7 @@ import { call, Failure, HOME, patch, post, withQuery } from '../api.ts'
 import { count } from '../format.ts'
 import { useAction, useQuery } from '../query.ts'
 import { glimpse } from '../records.ts'
-import { asCurl } from '../same-as.ts'
+import { asCurl, operand, quoted } from '../same-as.ts'
 import { may } from '../session.ts'
 import { stepsOf } from '../steps.ts'
 import { jsonAt } from '../typed.ts'
@@ -241,7 +241,20 @@ function Fix({
   )
 }
 
-function Redrive({ path, group, isEmpty, onDone }: { path: string; group: Group; isEmpty: boolean; onDone(): void }) {
+/** The filter as `dps dlq redrive` takes it. */
+const optionsOf = ({ step, module, version, code, pattern }: Group): string =>
+  [
+    ['step', step],
+    ['module', module && `${module}@${version}`],
+    ['error', code],
+    ['pattern', pattern],
+  ]
+    .map(([option, value]) => value && ` --${option}=${quoted(`${value}`)}`)
+    .join('')
+
+type RedriveProps = { path: string; name: string; group: Group; isEmpty: boolean; onDone(): void }
+
+function Redrive({ path, name, group, isEmpty, onDone }: RedriveProps) {
   const [job, setJob] = useState<RedriveDeadLetters202Response>()
   const [dryRun, setDryRun] = useState<number>()
   const { run, isBusy, failure } = useAction()
@@ -266,8 +279,10 @@ function Redrive({ path, group, isEmpty, onDone }: { path: string; group: Group;
       </div>
       <Refused failure={failure} />
       <SameAs
+        of="curl or dps"
         ways={() => ({
           curl: asCurl([{ method: 'POST', path: `${path}/redrive`, body: { filter: filterOf(group), dry_run: dryRun === undefined } }]),
+          dps: `dps dlq redrive${optionsOf(group)} ${dryRun === undefined ? '--dry-run' : '--wait'} ${operand(name)}`,
         })}
       />
       {job && <JobProgress key={job.job_id} jobId={job.job_id} onDone={onDone} />}
@@ -328,7 +343,13 @@ export function FixGroup({ pipeline, group: name, onChanged }: { pipeline: Pipel
         </p>
       )}
       {may('pipelines:write') && (
-        <Redrive path={path} group={group} isEmpty={found?.length === 0} onDone={() => (letters.refresh(), onChanged())} />
+        <Redrive
+          path={path}
+          name={pipeline.name}
+          group={group}
+          isEmpty={found?.length === 0}
+          onDone={() => (letters.refresh(), onChanged())}
+        />
       )}
     </section>
   )
