@@ -61,6 +61,7 @@ it('a broker that leads nothing is asked again a few times a second, not in a lo
     records += block?.count ?? 0
   expect(records).toBe(0)
   clearInterval(look)
+  expect(fetches).toBeGreaterThan(1)
   expect(fetches / seconds()).toBeLessThan(10)
   await source.close()
   server.close()
