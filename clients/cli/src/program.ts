@@ -49,8 +49,8 @@ const wrongUse = ({ message, code }: CommanderError): string =>
 
 /** The first word that is no option or its value, if it is no command. */
 function unknownIn(program: Command, args: readonly string[]): string | undefined {
-  const valued = new Set(program.options.filter(({ required }) => required).flatMap(({ short, long }) => [short ?? '', long ?? '']))
-  const word = args.find((each, index) => !each.startsWith('-') && !valued.has(args[index - 1] ?? '-'))
+  const valued = program.options.filter(({ required }) => required).flatMap(({ short, long }) => [short, long])
+  const word = args.find((each, index) => !each.startsWith('-') && (index === 0 || !valued.includes(args[index - 1])))
   return word === undefined || word === 'help' || program.commands.some((each) => each.name() === word) ? undefined : word
 }
 

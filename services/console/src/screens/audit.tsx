@@ -16,7 +16,7 @@ import { Time, Title } from '../parts/parts.tsx'
 import { useAll, useQuery } from '../query.ts'
 
 /** As `create pipeline`. */
-const inWords = (operation: string): string =>
+const titleOf = (operation: string): string =>
   operation.replace(/SmartModule|[A-Z]/g, (each) => ` ${each.length > 1 ? each : each.toLowerCase()}`)
 
 export function Audit() {
@@ -43,7 +43,7 @@ export function Audit() {
         path={(page, chosen) => withQuery('/audit', { ...chosen, page, page_size: 50, sort: '-created_at' })}
         filters={{
           actor: { title: 'By', choices: [...[...members, ...keys].map(({ id, name }) => [id, name] as const), ['operator', 'operator']] },
-          operation: { title: 'What', choices: AUDITED.map((each) => [each, inWords(each)] as const) },
+          operation: { title: 'What', choices: AUDITED.map((each) => [each, titleOf(each)] as const) },
           resource_id: {
             title: 'Of',
             choices: all.map(({ kind, id, name }) => [id, times.get(name) === 1 ? name : `${name} (${kind})`] as const),
@@ -60,10 +60,10 @@ export function Audit() {
             {named(actor)}
             <th scope="row">
               {(before ?? after) === null ? (
-                inWords(operation)
+                titleOf(operation)
               ) : (
                 <details>
-                  <summary>{inWords(operation)}</summary>
+                  <summary>{titleOf(operation)}</summary>
                   <pre tabIndex={0}>{writeJson({ before, after }, 2)}</pre>
                 </details>
               )}

@@ -77,8 +77,8 @@ function readAssignments(start: usize, end: usize): void {
 
 function readOutputs(start: usize, end: usize): void {
   const items = new Items(start, end)
-  while (items.next()) {
-    const output = compiled('emit[' + outputs.length.toString() + ']', items.start, items.end)
+  for (let i = 0; items.next(); i++) {
+    const output = compiled('emit[' + i.toString() + ']', items.start, items.end)
     if (output !== null) outputs.push(output)
   }
 }
