@@ -240,10 +240,14 @@ export const explainRecordContract = contract({
           'Its dead letters have all been redriven since: the trace does not show what became of it, that of a redrive’s revision does',
         ),
       redrives: z
-        .array(z.object({ job_id: Id, revision: z.number().int() }))
-        .describe(
-          'The jobs by whose redrive it got through, the latest last, with the revision that each ran; how often it failed again is in its dead letters',
-        ),
+        .array(
+          z.object({
+            job_id: Id,
+            revision: z.number().int().describe('The revision that the job ran'),
+            outcome: z.enum(['redriven', 'dead_letter']).describe('`redriven`: the record got through; `dead_letter`: it failed again'),
+          }),
+        )
+        .describe('The jobs that redrove it, the latest last: the trace of the last one’s revision shows what became of the record'),
     }),
   },
 })

@@ -12,7 +12,8 @@ type Explained = {
   revision: number
   handled: boolean
   redriven: boolean
-  redrives: { job_id: string; revision: number }[]
+  redrives: { job_id: string; revision: number; outcome: string }[]
+  dead_letter_ids: string[]
   outputs: { value: { json: unknown } }[]
 }
 
@@ -42,7 +43,7 @@ it('is explained by the revision that handled it, by that of its redrive, and by
 
   const { body } = await explain()
   expect(body).toMatchObject({ outcome: 'dead_letter', revision: 1, handled: true, redriven: true, outputs: [] })
-  expect(body.redrives).toEqual([{ job_id: job.id, revision: 2 }])
+  expect(body.redrives).toEqual([{ job_id: job.id, revision: 2, outcome: 'redriven' }])
   expect((await explain('&revision=2')).body).toMatchObject({
     outcome: 'delivered',
     revision: 2,
@@ -62,4 +63,46 @@ it('is explained by the revision that handled it, by that of its redrive, and by
   expect([replay.code, replay.err]).toEqual([0, expect.stringContaining('1 of 1 delivered')])
   await waitForTotal(client, other.id, 1)
   expect((await dps(['list', 'jobs'])).out).toMatch(new RegExp(`${job.id} +redrive +finished .* 100 %  0 `))
+})
+
+it('is explained with what a redrive in which it failed again made of it', async () => {
+  const [from, to] = [
+    await createStream(client, { sum: 'integer', count: 'integer' }, { partitions: 1 }),
+    await createStream(client, { sum: 'integer', count: 'integer', mean: 'integer' }, { partitions: 1 }),
+  ]
+  const meanOf = (mean: string) => ({ processors: [{ module_id: 'dps/cel', config: { set: { mean } } }] })
+  const id = await createPipeline(client, from.id, [], to.id, meanOf('value.sum / value.count'))
+  await waitForStatus(client, id, 'running')
+  await write(client, from.id, [{ sum: 1, count: 0 }])
+  const explain = async (query = '') =>
+    (await client.call<Explained & { reason: string }>('GET', `/v1/pipelines/${id}/explain?partition=0&offset=0${query}`)).body
+  await eventually('it is a dead letter', async () => (await explain()).dead_letter_ids.length === 1)
+  const redriveBy = async (revision: number, mean: string): Promise<string> => {
+    expect((await client.call('PATCH', `/v1/pipelines/${id}`, meanOf(mean))).status).toBe(200)
+    await waitForRevision(client, id, revision)
+    return json<{ id: string }>(await dps(['dlq', 'redrive', id, '--wait', '-o', 'json'])).id
+  }
+
+  const first = await redriveBy(2, 'value.total / value.count')
+  const body = await eventually('the redrive is known to have failed', async () => {
+    const explained = await explain()
+    return explained.redrives.length === 1 && explained
+  })
+  expect(body).toMatchObject({ outcome: 'dead_letter', revision: 1, redriven: false, reason: expect.stringContaining('divide by zero') })
+  expect(body.redrives).toEqual([{ job_id: first, revision: 2, outcome: 'dead_letter' }])
+  expect(body.dead_letter_ids).toHaveLength(1)
+  const told = await dps(['explain', id, '0:0'])
+  expect(told.out).toMatch(/redriven since, and failed again[\s\S]*divide by zero/)
+  expect(told.out).toMatch(new RegExp(`the job ${first} redrove it by revision 2[\\s\\S]*no such key`))
+
+  const second = await redriveBy(3, 'value.count == 0 ? 0 : value.sum / value.count')
+  await waitForTotal(client, to.id, 1)
+  const after = await eventually('it is redriven', async () => {
+    const explained = await explain()
+    return explained.redriven && explained
+  })
+  expect(after.redrives).toEqual([
+    { job_id: first, revision: 2, outcome: 'dead_letter' },
+    { job_id: second, revision: 3, outcome: 'redriven' },
+  ])
 })

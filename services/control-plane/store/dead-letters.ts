@@ -326,11 +326,14 @@ export async function findDeadLetter(db: Queryable, pipelineId: string, id: stri
 
 type Failure = Pick<
   DeadLetterRow,
-  'letter_partition' | 'letter_offset' | 'step' | 'version' | 'error_code' | 'error_message' | 'status' | 'job_id'
+  'letter_partition' | 'letter_offset' | 'step' | 'version' | 'revision' | 'error_code' | 'error_message' | 'status' | 'job_id'
 >
 
-/** The dead letters of one source record, oldest failure first; also those that don't say which topic their record is in. */
-export async function listDeadLettersOf(
+/**
+ * The failures of one source record, oldest first: its dead letters, also those that don't say which topic their record is in, and the
+ * copies that a job redrove and whose record failed again.
+ */
+export async function listFailuresOf(
   db: Queryable,
   pipelineId: string,
   topicId: string,
@@ -338,10 +341,10 @@ export async function listDeadLettersOf(
   offset: number,
 ): Promise<Failure[]> {
   return db('dead_letters')
-    .select('letter_partition', 'letter_offset', 'step', 'version', 'error_code', 'error_message', 'status', 'job_id')
+    .select('letter_partition', 'letter_offset', 'step', 'version', 'revision', 'error_code', 'error_message', 'status', 'job_id')
     .where({ pipeline_id: pipelineId, partition, record_offset: offset })
     .whereRaw('coalesce(topic_id, ?) = ?', [topicId, topicId])
-    .whereNot('status', 'copy')
+    .whereRaw("(status <> 'copy' OR job_id IS NOT NULL)")
     .orderBy('failed_at')
 }
 

@@ -83,8 +83,8 @@ function addProduce(program: Command, io: Io): void {
 type Explained = Awaited<ReturnType<Context['dps']['pipelines']['explainRecord']>>
 
 /** What became of the record, and what each step made of it, for people. */
-function showExplained({ out }: Context, { outcome, reason, revision, redriven, input, steps, ...trace }: Explained): void {
-  out.one({ outcome, reason: redriven ? `${reason}; redriven since` : reason, revision, in: valueOf(input.value) })
+function showExplained({ out }: Context, { outcome, reason, revision, input, steps, ...trace }: Explained, since = ''): void {
+  out.one({ outcome, reason: `${reason}${since}`, revision, in: valueOf(input.value) })
   out.many(steps, {
     step: (each) => each.step,
     module: (each) => `${each.module}@${each.version}`,
@@ -93,6 +93,12 @@ function showExplained({ out }: Context, { outcome, reason, revision, redriven, 
     error: (each) => each.error?.message ?? '',
   })
   showLogs(out, [{ ...trace, steps }])
+}
+
+/** The redrive that decided what became of the record; undefined where it was not redriven, or was handled again since. */
+function lastRedrive({ redrives, redriven, revision }: Explained): Explained['redrives'][number] | undefined {
+  const last = redrives.at(-1)
+  return last && (redriven || (last.outcome === 'dead_letter' && last.revision >= revision)) ? last : undefined
 }
 
 function addExplain(program: Command, io: Io): void {
@@ -109,11 +115,12 @@ function addExplain(program: Command, io: Io): void {
         context.dps.pipelines.explainRecord(id, { partition: Number(partition), offset: Number(offset), revision: by })
       const trace = await explain(revision)
       if (context.out.format !== 'table') return context.out.one(trace)
-      showExplained(context, trace)
-      const redrive = trace.redriven && revision === undefined ? trace.redrives.at(-1) : undefined
-      if (!redrive) return
+      const redrive = revision === undefined ? lastRedrive(trace) : undefined
+      if (!redrive) return showExplained(context, trace)
+      const hasFailed = redrive.outcome === 'dead_letter'
+      showExplained(context, trace, hasFailed ? '; redriven since, and failed again' : '; redriven since')
       io.write(`\nthe job ${redrive.job_id} redrove it by revision ${redrive.revision}, which makes of it:\n`)
-      showExplained(context, { ...(await explain(redrive.revision)), redriven: false })
+      showExplained(context, await explain(redrive.revision))
     })
 }
 

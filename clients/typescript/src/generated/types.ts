@@ -303,9 +303,10 @@ export type ExplainRecordResponse = {
   /** What can’t be known: whether a canary, which was taken off at some record, handled this one or the running version */ uncertain?: string
   dead_letter_ids: string[]
   /** Its dead letters have all been redriven since: the trace does not show what became of it, that of a redrive’s revision does */ redriven: boolean
-  /** The jobs by whose redrive it got through, the latest last, with the revision that each ran; how often it failed again is in its dead letters */ redrives: {
+  /** The jobs that redrove it, the latest last: the trace of the last one’s revision shows what became of the record */ redrives: {
     /** Opaque id */ job_id: string
-    revision: number
+    /** The revision that the job ran */ revision: number
+    /** `redriven`: the record got through; `dead_letter`: it failed again */ outcome: 'redriven' | 'dead_letter'
   }[]
 }
 

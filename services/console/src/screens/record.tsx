@@ -85,6 +85,7 @@ function End({ trace, by }: { trace: Trace | undefined; by: number | undefined }
       <h2>
         {by ? `Redriven by revision ${by}` : isDelivered ? 'As it was delivered' : 'Nothing was delivered'} <Badge text={trace.outcome} />
       </h2>
+      {by && trace.outcome === 'dead_letter' && <p class="refused">{trace.reason}</p>}
       {trace.outputs.map((out, index) => (
         <Shown key={index} record={out} />
       ))}
@@ -122,8 +123,10 @@ function useNeighbours(id: string, partition: number, offset: number): { before?
 
 export function RecordScreen({ id, partition, offset }: { id: string; partition: string; offset: string }) {
   const record = useQuery<ExplainRecordResponse>(`/pipelines/${id}/explain?partition=${partition}&offset=${offset}`)
-  const { redriven, redrives } = record.data ?? {}
-  const by = redriven ? redrives?.at(-1)?.revision : undefined
+  const { redriven, redrives, revision } = record.data ?? {}
+  const last = redrives?.at(-1)
+  const failedAgain = !redriven && last?.outcome === 'dead_letter' && last.revision >= revision!
+  const by = redriven || failedAgain ? last?.revision : undefined
   const since = useQuery<ExplainRecordResponse>(
     by === undefined ? null : `/pipelines/${id}/explain?partition=${partition}&offset=${offset}&revision=${by}`,
   )
@@ -145,11 +148,12 @@ export function RecordScreen({ id, partition, offset }: { id: string; partition:
           <>
             <p>
               <Badge text={trace.redriven ? 'redriven' : trace.outcome} /> {!trace.steps.some(({ error }) => error) && `${trace.reason} · `}
-              {trace.redriven && 'it failed when it was '}
+              {by && 'it failed when it was '}
               {trace.handled
                 ? `handled by revision ${trace.revision}`
                 : `not handled yet; this is what revision ${trace.revision} would do`}
-              {trace.redriven && ', and has been redriven since'}
+              {by && ', and has been redriven since'}
+              {failedAgain && ', where it failed again'}
             </p>
             {trace.dead_letter_ids.length > 0 && (
               <p>

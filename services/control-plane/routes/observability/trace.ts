@@ -2,7 +2,7 @@
 import { explainRecordContract, previewPipelineContract } from '../../../../shared/api/observability.ts'
 import { layoutOf } from '../../layout-of.ts'
 import { invalidRequest, notFound, ServiceError } from '../../service-error.ts'
-import { deadLetterId, listDeadLettersOf } from '../../store/dead-letters.ts'
+import { deadLetterId, listFailuresOf } from '../../store/dead-letters.ts'
 import { findCanary } from '../../store/canaries.ts'
 import { listJobRevisions } from '../../store/jobs.ts'
 import { listLedger, listObserved } from '../../store/observed.ts'
@@ -50,20 +50,24 @@ export const explainRecordOperation = operation(explainRecordContract, async (de
     throw invalidRequest([{ path: '/query/revision', message: `is not a revision of the pipeline, whose latest is ${pipeline.revision}` }])
   if (!revision) throw new ServiceError('conflict', `revision ${revisionNumber}, which handled the record, is no longer known`)
   await deps.deadLetters.catchUp(pipeline)
-  const deadLetters = await listDeadLettersOf(deps.db, pipeline.id, layout.topicId, query.partition, query.offset)
+  const failures = await listFailuresOf(deps.db, pipeline.id, layout.topicId, query.partition, query.offset)
+  const deadLetters = failures.filter(({ status }) => status !== 'copy')
   const { trace, uncertain } = await traceAsHandled(deps, revision.definition, record, {
-    letters: deadLetters,
+    letters: failures,
     isHandled: handled,
     mayBeOff: await isCanaryOff(deps, pipeline, revision, record),
   })
   // What an external system refuses is known from its dead letters alone.
-  const refused = deadLetters.find(
-    ({ step }) => revisionNumber === own && step > revision.definition.steps.length && trace.outcome === 'delivered',
+  const refused = failures.findLast(
+    ({ step, revision: failedIn }) =>
+      failedIn === revisionNumber && step > revision.definition.steps.length && trace.outcome === 'delivered',
   )
+  const redrives = failures.filter(({ status }) => status === 'redriven' || status === 'copy')
   const jobs = await listJobRevisions(
     deps.db,
-    deadLetters.flatMap(({ status, job_id }) => (status === 'redriven' && job_id !== null ? [job_id] : [])),
+    redrives.flatMap(({ job_id }) => job_id ?? []),
   )
+  const failedAgain = new Set(redrives.flatMap(({ status, job_id }) => (status === 'copy' ? [job_id] : [])))
   return {
     status: 200,
     body: {
@@ -75,7 +79,11 @@ export const explainRecordOperation = operation(explainRecordContract, async (de
       ...(refused ? { outcome: 'dead_letter' as const, reason: refusal(refused.error_code, refused.error_message) } : {}),
       dead_letter_ids: deadLetters.map(deadLetterId),
       redriven: deadLetters.length > 0 && deadLetters.every(({ status }) => status === 'redriven'),
-      redrives: jobs.map(({ id, revision: ran }) => ({ job_id: id, revision: ran })),
+      redrives: jobs.map(({ id, revision: ran }) => ({
+        job_id: id,
+        revision: ran,
+        outcome: failedAgain.has(id) ? ('dead_letter' as const) : ('redriven' as const),
+      })),
     },
   }
 })
