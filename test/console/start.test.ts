@@ -44,3 +44,14 @@ describe.skipIf(!hasBrowser)('a first pipeline whose name is taken', () => {
     })
   })
 })
+
+describe.skipIf(!hasBrowser)('a first pipeline of records that a stream would refuse', () => {
+  it('is refused at the trial already, beside the records', async () => {
+    await inConsole(async ({ page }) => {
+      await openForm(page)
+      await page.getByLabel('Some records').fill('{"id": "a1", "meta": {}}\n{"id": "a2", "meta": {"serial": 9007199254740993}}')
+      await page.getByRole('button', { name: 'Try it on them' }).click()
+      await page.getByText('record 2, meta: a number that JSON readers would round; in quotes it keeps all digits').waitFor()
+    })
+  })
+})

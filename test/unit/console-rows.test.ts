@@ -2,8 +2,9 @@
 import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { fedSchemaOf, generatedOf, rowsOf, schemaOf, type Row } from '../../services/console/src/rows.ts'
+import { checkNumbers, fedSchemaOf, generatedOf, rowsOf, schemaOf, type Row } from '../../services/console/src/rows.ts'
 import { writeJson } from '../../clients/typescript/src/index.ts'
+import { createRecordValidator } from '../../services/control-plane/stream-data/validate-records.ts'
 import { isTypeName, jsonSchemaOf } from '../../shared/model/stream-schema.ts'
 
 const schemaFrom = (text: string) => schemaOf(rowsOf(text))
@@ -106,5 +107,67 @@ describe('the schema of pasted records', () => {
     const schema = { id: 'string', n: 'number?', tags: 'array<string>', opt: 'any?' }
     expect(generatedOf(schema)).toEqual({ id: 'string', n: 'number' })
     expect(fedSchemaOf(schema)).toEqual({ id: 'string', n: 'number?', tags: 'array<string>?', opt: 'any?' })
+  })
+})
+
+describe('numbers of pasted records', () => {
+  const check = (text: string) => checkNumbers(rowsOf(text), schemaFrom(text))
+
+  it('are refused where their stream would refuse them, with the record and the field', () => {
+    const told = 'record 2, meta: a number that JSON readers would round'
+    expect(() => check('{"meta":{}}\n{"meta":{"serial":[9007199254740993]}}')).toThrow(told)
+    expect(() => check('{"n":1e400}')).toThrow('record 1, n')
+    expect(() => check('{"n":9007199254740993,"meta":{"serial":"9007199254740993","of":0.1000000000000000055}}')).not.toThrow()
+  })
+
+  it('are those that the stream refuses, and no others', async () => {
+    const validate = createRecordValidator()
+    const number = fc.constantFrom(
+      '1',
+      '-0.5',
+      '9007199254740991',
+      '9007199254740993',
+      '1e300',
+      '-1e400',
+      '0.1000000000000000055',
+      '"a"',
+      'null',
+    )
+    const value = fc.oneof(
+      number,
+      fc.array(number, { maxLength: 3 }).map((items) => `[${items.join(',')}]`),
+      number.map((each) => `{"in":[${each}]}`),
+    )
+    const rows = fc.array(fc.dictionary(fc.constantFrom('a', 'b'), value, { noNullPrototype: true }), { minLength: 1, maxLength: 3 })
+    let streams = 0
+    await fc.assert(
+      fc.asyncProperty(rows, async (given) => {
+        const lines = given.map((row) => `{${Object.entries(row).map(([name, text]) => `"${name}":${text}`)}}`)
+        const records: unknown[] = lines.map((line): unknown => JSON.parse(line))
+        const schema = schemaFrom(lines.join('\n'))
+        const stream = {
+          id: `s${streams++}`,
+          account_id: 'a',
+          schema_id: null,
+          name: 's',
+          format: 'json' as const,
+          schema,
+          schema_text: null,
+        }
+        const isRefused = await validate(stream, records).then(
+          () => false,
+          () => true,
+        )
+        const isTold = (() => {
+          try {
+            check(lines.join('\n'))
+            return false
+          } catch {
+            return true
+          }
+        })()
+        expect(isTold).toBe(isRefused)
+      }),
+    )
   })
 })

@@ -16,6 +16,16 @@ describe('a place of a request', () => {
   ])('is said in words: %s', (path, words) => {
     expect(inWords(path)).toBe(words)
   })
+
+  it.each([
+    ['/records/2/meta/serial', '/records', 'record 3, meta, serial'],
+    ['/records', '/records', ''],
+    ['/processors/0/config/filter', '/processors/0', 'filter'],
+    ['/sink/config/url', '/sink/config', 'url'],
+    ['/schema/7', '/schema', '7'],
+  ])('is said in words below a member: %s', (path, at, words) => {
+    expect(inWords(path, at)).toBe(words)
+  })
 })
 
 describe('a text', () => {

@@ -23,11 +23,13 @@ export function jsonAt(at: string, text: string): unknown {
 const COUNTED: Record<string, string> = { records: 'record', processors: 'step', steps: 'step', tests: 'sample' }
 const LEFT_OUT = /^(?:query|manifest|config)$/
 
-/** A JSON pointer into a request, in words: `record 1, id`. */
-export function inWords(path: string): string {
+/** A JSON pointer into a request, in words: `record 1, id`; of one below `at` what comes behind that, and an item with its noun. */
+export function inWords(path: string, at = ''): string {
   const names = path.split('/').slice(1)
   const words: string[] = []
-  for (let index = 0; index < names.length; index++) {
+  const behind = at.split('/').length - 1
+  const isItem = COUNTED[names[behind - 1]!] && /^\d+$/.test(names[behind] ?? '')
+  for (let index = isItem ? behind - 1 : behind; index < names.length; index++) {
     const name = names[index]!.replaceAll('~1', '/').replaceAll('~0', '~')
     const noun = COUNTED[name]
     if (noun && /^\d+$/.test(names[index + 1] ?? '')) words.push(`${noun} ${Number(names[++index]) + 1}`)

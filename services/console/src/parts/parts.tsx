@@ -60,7 +60,7 @@ const isAt = (path: string, at: string): boolean => `${path}/`.startsWith(`${at}
 export const faultAt = (failure: Failure | undefined, at: string): string | undefined =>
   failure?.details
     .filter(({ path }) => isAt(path, at))
-    .map(({ path, message }) => `${inWords(path.slice(at.length))} ${message}`.trim())
+    .map(({ path, message }) => `${inWords(path, at)} ${message}`.trim())
     .join('; ')
 
 /** Items of a list. */

@@ -7,7 +7,7 @@ import { faultAt, Field, Refused, Title } from '../parts/parts.tsx'
 import { Results } from '../parts/results.tsx'
 import { SameAs, type Ways } from '../parts/same-as.tsx'
 import { useAction, useAll } from '../query.ts'
-import { fedSchemaOf, generatedOf, isCsv, rowsOf, schemaOf } from '../rows.ts'
+import { checkNumbers, fedSchemaOf, generatedOf, isCsv, rowsOf, schemaOf, type Row } from '../rows.ts'
 import { may } from '../session.ts'
 import { asCurl, asYaml, needed, operand, quoted, variable } from '../same-as.ts'
 import { Mistyped } from '../typed.ts'
@@ -83,8 +83,9 @@ const pipelineOf = (name: string, filter: string, source: string, sink: string) 
 const RATE = 10
 const generated = (schema: Record<string, string>) => ({ records_per_second: RATE, schema: generatedOf(schema) })
 
-const schemaFor = (text: string, isFed: boolean): Record<string, string> => {
-  const schema = schemaOf(rowsOf(text))
+const schemaFor = (rows: readonly Row[], isFed: boolean): Record<string, string> => {
+  const schema = schemaOf(rows)
+  checkNumbers(rows, schema)
   return isFed ? fedSchemaOf(schema) : schema
 }
 
@@ -98,7 +99,7 @@ const feederOf = (name: string, schema: Record<string, string>, source: string) 
 function waysOf(name: string, text: string, filter: string, isFed: boolean): Ways {
   const records = rowsOf(text)
   needed(name, records)
-  const schema = schemaFor(text, isFed)
+  const schema = schemaFor(records, isFed)
   const [source, sink] = [variable('SOURCE'), variable('SINK')]
   const steps = filter.trim() === '' ? [] : [{ module: 'dps/cel', with: { filter } }]
   const yaml = asYaml(name, {
@@ -138,7 +139,7 @@ function Examples({ onChoose }: { onChoose(expression: string): void }) {
 /** The streams, the records and the pipelines. Returns the pipeline's id; where it can't be made, nothing stays. */
 async function make(name: string, text: string, filter: string, isFed: boolean): Promise<string> {
   const rows = rowsOf(text)
-  const schema = schemaFor(text, isFed)
+  const schema = schemaFor(rows, isFed)
   const made: string[] = []
   const create = async (own: string): Promise<string> => {
     const { id } = await post<{ id: string }>('/streams', { name: own, schema })
@@ -164,9 +165,9 @@ async function make(name: string, text: string, filter: string, isFed: boolean):
 
 /** What becomes of the first records. */
 async function tracesOf(text: string, filter: string): Promise<Trace[]> {
-  const records = rowsOf(text)
-    .slice(0, TRIED)
-    .map((value) => ({ value }))
+  const rows = rowsOf(text)
+  checkNumbers(rows, schemaOf(rows))
+  const records = rows.slice(0, TRIED).map((value) => ({ value }))
   const tried = await post<TestSmartModuleResponse>('/smartmodules/test', { processors: stepsOf(filter), records })
   return tried.records
 }
