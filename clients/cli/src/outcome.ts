@@ -102,10 +102,10 @@ export function outcomeOf(error: unknown): { exit: number; told: Told } {
 
 /** A whole number from `least` on, of an option. */
 export const integer =
-  (least: number) =>
+  (least: number, most = Infinity) =>
   (text: string): number => {
-    if (/^\d{1,15}$/.test(text) && Number(text) >= least) return Number(text)
-    throw new InvalidArgumentError(`must be a whole number from ${least}`)
+    if (/^\d{1,15}$/.test(text) && Number(text) >= least && Number(text) <= most) return Number(text)
+    throw new InvalidArgumentError(`must be a whole number from ${least}${most === Infinity ? '' : ` to ${most}`}`)
   }
 
 type Place = { path?: string; message?: string; line?: number; column?: number; file?: string }

@@ -1,8 +1,11 @@
 /** Records that failed: listed, grouped, shown, and sent again; replays, and jobs that are waited for. */
 import { Option, type Command } from 'commander'
-import { collect, contextOf, idOf, type Context, type Io } from '../context.ts'
 import type { Job } from '../../../typescript/src/index.ts'
+import { chainOf, manifestOption, tracesAt } from '../changed-chain.ts'
+import { collect, contextOf, idOf, WORKSHOP_TIMEOUT_MS, type Context, type Io } from '../context.ts'
 import { Differs, integer, Misused } from '../outcome.ts'
+import { during } from '../progress.ts'
+import { placeOf, resultOf } from '../trials.ts'
 
 /** The results of a job's records. A redrive's had failed before. */
 const becameOf = ({ kind, records: { in: handled, out, filtered, skipped, failed } }: Job): string =>
@@ -34,6 +37,7 @@ const STATUSES = ['pending', 'redriving', 'redriven'] as const
 type GroupOptions = { step?: number; module?: string; error?: string; pattern?: string }
 type RedriveOptions = GroupOptions & { dryRun?: boolean; wait?: boolean; id?: string[] }
 type ListOptions = GroupOptions & { status?: (typeof STATUSES)[number] }
+type TryOptions = GroupOptions & { last: number; manifest?: string }
 type ReplayOptions = { from: string; to: string; sink?: string; rate?: number; wait?: boolean }
 
 const groupOptions = (command: Command): Command =>
@@ -61,13 +65,43 @@ function filterOf({ step, module, error, pattern }: GroupOptions) {
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d/
 
 /** The option's word, or a time. Throws Misused for anything else. */
-function placeOf<Word extends string>(option: string, word: Word, given: string): Word | { timestamp: string } {
+function edgeOf<Word extends string>(option: string, word: Word, given: string): Word | { timestamp: string } {
   if (given === word) return word
   if (TIME.test(given) && !Number.isNaN(Date.parse(given))) return { timestamp: given }
   throw new Misused(`${option} must be ${word}, or a time as 2026-11-25T10:00:00Z`)
 }
 
+/** What one page of them may have. */
+const LETTERS_MAX = 100
+
 const NONE = 'there are no such dead letters'
+
+function addTry(dlq: Command, io: Io): void {
+  groupOptions(dlq.command('try <pipeline>'))
+    .description(
+      'run the newest pending ones through the chain, and write nothing: what a redrive would make of them; fails where one fails',
+    )
+    .option('--last <n>', 'so many', integer(1, LETTERS_MAX), 10)
+    .addOption(manifestOption())
+    .action(async (given: string, { last, manifest, ...group }: TryOptions, command: Command) => {
+      const context = contextOf(io, command, { timeoutMs: WORKSHOP_TIMEOUT_MS })
+      const chain = await chainOf(context, given, manifest)
+      const asked = { ...filterOf(group), status: 'pending', sort: '-failed_at', page_size: last } as const
+      const { dead_letters: letters, total } = await context.dps.pipelines.listDeadLetters(chain.pipelineId, asked)
+      if (letters.length === 0) return context.out.many([], {}, NONE)
+      const traces = await during(io, `trying ${letters.length} of ${total}`, tracesAt(chain, letters))
+      const tried = letters.flatMap(({ error }, index) => {
+        const trace = traces[index]
+        return trace ? [{ was: `${error.code}: ${error.message}`, ...trace }] : []
+      })
+      context.out.many(tried, { record: placeOf, was: ({ was }) => was, 'would be': ({ outcome }) => outcome, out: resultOf })
+      const gone = letters.length - tried.length
+      if (gone > 0) io.note(`${gone} more ${gone === 1 ? 'is' : 'are'} no longer in the source`)
+      if (total > letters.length) io.note(`the newest ${letters.length} of ${total}`)
+      const failed = tried.filter(({ outcome }) => outcome === 'dead_letter').length
+      if (failed > 0) throw new Differs(`${failed} of ${tried.length} would fail again`)
+    })
+}
 
 export function addDeadLetterCommands(program: Command, io: Io): void {
   const dlq = program.command('dlq').description('dead letters: records that failed')
@@ -135,6 +169,7 @@ export function addDeadLetterCommands(program: Command, io: Io): void {
       else if (wait && 'id' in job) await waitFor(context, job.id)
       else context.out.one(job)
     })
+  addTry(dlq, io)
   program
     .command('replay <pipeline>')
     .description('run records of the source through the pipeline again')
@@ -144,7 +179,7 @@ export function addDeadLetterCommands(program: Command, io: Io): void {
     .option('--rate <n>', 'at most so many records per second', integer(1))
     .option('--wait', 'until the job has ended')
     .action(async (given: string, { from, to, sink, rate, wait }: ReplayOptions, command: Command) => {
-      const range = { from: placeOf('--from', 'earliest', from), to: placeOf('--to', 'latest', to) }
+      const range = { from: edgeOf('--from', 'earliest', from), to: edgeOf('--to', 'latest', to) }
       const context = contextOf(io, command, { isPatient: wait === true })
       const job = await context.dps.pipelines.replay(await idOf(context, 'pipeline', given), {
         ...range,

@@ -1,80 +1,29 @@
-/** Manifests: what applying one would change, applying it, and a set as one. Sources, binaries and samples are files beside it. */
-import { dirname, resolve } from 'node:path'
+/** Manifests: what applying one would change, applying it, and a set as one. */
 import type { Command } from 'commander'
-import { z } from 'zod'
-import { writeJson, type Client, type Manifest, type ManifestPlan } from '../../../typescript/src/index.ts'
+import { writeJson, type Client, type ManifestPlan } from '../../../typescript/src/index.ts'
 import { contextOf, type Context, type GlobalOptions, type Io } from '../context.ts'
+import { isObject, manifestIn } from '../manifest-file.ts'
 import { Differs, Misused } from '../outcome.ts'
-import { fromYaml, toYaml } from '../output.ts'
+import { toYaml } from '../output.ts'
 import { during } from '../progress.ts'
-import { readableText } from '../readable-files.ts'
-import { samplesAt } from '../samples.ts'
-import { moduleIn } from '../trials.ts'
-
-/** As written: a SmartModule's source and tests may be the names of files. */
-const NO_OBJECT = { error: 'must be an object' }
-const Written = z.looseObject({
-  smartmodules: z
-    .record(z.string(), z.looseObject({ source: z.unknown().optional(), tests: z.unknown().optional() }, NO_OBJECT), NO_OBJECT)
-    .nullable()
-    .optional(),
-})
-
-/** The file as a value of YAML, of which JSON is a part. Throws Misused with the line where it is none. */
-export function parsed(text: string, at: string): unknown {
-  try {
-    return fromYaml(text)
-  } catch (error) {
-    throw new Misused(`${at}: ${error instanceof Error ? error.message : String(error)}`)
-  }
-}
-
-/** The manifest of a file, with what it names in place of the names. Throws Misused for what can't be read. */
-async function manifestIn(file: string): Promise<Manifest> {
-  const folder = dirname(resolve(file))
-  const value = parsed(await readableText(file, 'the manifest'), file)
-  if (!isObject(value)) {
-    const what = value === null ? 'is empty' : Array.isArray(value) ? 'is a list' : 'is a single value'
-    throw new Misused(`${file} ${what}: a manifest is an object with \`dps: 1\` and its \`set\` (see /manifest.schema.json of the service)`)
-  }
-  const written = Written.safeParse(value)
-  if (!written.success)
-    throw new Misused(`${file}: ${written.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ')}`)
-  const faults: string[] = []
-  /** What a file holds. All files that can't be read are named at once. */
-  const read = async <T extends object>(reading: Promise<T>): Promise<T | object> =>
-    reading.catch((error: unknown) => {
-      if (!(error instanceof Misused)) throw error
-      faults.push(error.message)
-      return {}
-    })
-  const smartmodules: [string, unknown][] = []
-  for (const [name, { source, tests, ...rest }] of Object.entries(written.data.smartmodules ?? {})) {
-    const at = `smartmodules.${name}`
-    const part = {
-      ...rest,
-      ...(typeof source === 'string' ? await read(moduleIn(resolve(folder, source), `${at}.source`)) : { source }),
-      ...(typeof tests === 'string'
-        ? await read(samplesAt(resolve(folder, tests), `${at}.tests`).then((samples) => ({ tests: samples })))
-        : tests === undefined
-          ? {}
-          : { tests }),
-    }
-    smartmodules.push([name, part])
-  }
-  if (faults.length > 0) throw new Misused(faults.join('\n  '))
-  // An empty block of YAML is null; the service says what else is wrong.
-  const members = Object.entries({ ...written.data, smartmodules: Object.fromEntries(smartmodules) }).filter(([, value]) => value !== null)
-  return Object.fromEntries(members) as unknown as Manifest
-}
 
 type Options = { prune?: boolean; replace?: string[]; planHash?: string }
 
 const SHOWN = 70
-const cut = (text: string | undefined): string => (text === undefined ? '' : text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text)
+/** How much comes before what differs. */
+const SHOWN_BEFORE = 20
+
+/** Two values as JSON, cut in front of where they begin to differ. */
+function asShown(before: unknown, after: unknown): string[] {
+  const texts = [before, after].map((value) => (value === undefined ? '' : writeJson(value)))
+  const [was = '', is = ''] = texts
+  let same = 0
+  while (same < was.length && was[same] === is[same]) same++
+  const from = same > SHOWN - SHOWN_BEFORE ? same - SHOWN_BEFORE : 0
+  return texts.map((text) => (from > 0 ? '…' : '') + text.slice(from, from + SHOWN) + (text.length > from + SHOWN ? '…' : ''))
+}
 
 type Difference = Pick<ManifestPlan['changes'][number]['differences'][number], 'path' | 'before' | 'after'>
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Of two objects, as schemas and configs are, only the members that differ: all of them would be cut before what is new. */
 function bySingleMembers({ path, before, after }: Difference): Difference[] {
@@ -99,9 +48,7 @@ function show({ out }: Context, plan: ManifestPlan): void {
     const effects = [effect === action ? null : effect, adopts && action !== 'adopt' ? 'adopts' : null].filter((each) => each !== null)
     const change = effects.length > 0 ? `${action} (${effects.join(', ')})` : action
     const first = { change, kind, name, difference: '' }
-    const shown = differences
-      .flatMap(bySingleMembers)
-      .map(({ path, before, after }) => `${path}: ${cut(writeJson(before))} → ${cut(writeJson(after))}`)
+    const shown = differences.flatMap(bySingleMembers).map(({ path, before, after }) => `${path}: ${asShown(before, after).join(' → ')}`)
     return shown.length === 0
       ? [first]
       : shown.map((difference, index) => ({ ...(index === 0 ? first : { change: '', kind: '', name: '' }), difference }))

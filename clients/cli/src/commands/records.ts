@@ -2,6 +2,7 @@
 import { createReadStream } from 'node:fs'
 import { Option, type Command } from 'commander'
 import { writeJson, type TailFrame, type TailRecord } from '../../../typescript/src/index.ts'
+import { chainOf, manifestOption } from '../changed-chain.ts'
 import { contextOf, idOf, WORKSHOP_TIMEOUT_MS, type Context, type Io } from '../context.ts'
 import { checkedLines, csvLines, jsonLines, linesOfFile, remembered } from '../input-lines.ts'
 import { integer, Misused, ofInput } from '../outcome.ts'
@@ -189,8 +190,10 @@ export function addRecordCommands(program: Command, io: Io): void {
     .command('preview <pipeline>')
     .description('run the newest records of the source through a pipeline’s chain, and write nothing; fails where a record fails')
     .option('--last <n>', 'so many', integer(1), 10)
-    .action(async (given: string, { last }: { last: number }, command: Command) => {
+    .addOption(manifestOption())
+    .action(async (given: string, { last, manifest }: { last: number; manifest?: string }, command: Command) => {
       const context = contextOf(io, command, { timeoutMs: WORKSHOP_TIMEOUT_MS })
-      showTraces(context, await context.dps.pipelines.preview(await idOf(context, 'pipeline', given), { limit: last }))
+      const { run } = await chainOf(context, given, manifest)
+      showTraces(context, await run({ limit: last }))
     })
 }

@@ -1,0 +1,81 @@
+/** A pipeline's chain as it runs, or as a manifest has it: run over records of the source, before it is applied. */
+import { Option } from 'commander'
+import { z } from 'zod'
+import type { Client, Manifest, Trace } from '../../typescript/src/index.ts'
+import { idOf, type Context } from './context.ts'
+import { manifestIn } from './manifest-file.ts'
+import { Misused } from './outcome.ts'
+import { placeOf, type Trial } from './trials.ts'
+
+type Previewed = Awaited<ReturnType<Client['pipelines']['preview']>>
+type Place = Pick<Trial, 'from' | 'partition' | 'limit'>
+/** The option that chooses another chain. */
+export const manifestOption = () => new Option('--manifest <file>', 'not the chain that runs, but what this manifest has for the pipeline')
+
+/** `run` runs the chain over the records at the place. */
+export type Chain = { pipelineId: string; run(place: Place): Promise<Pick<Previewed, 'records' | 'not_run'>> }
+
+const Steps = z
+  .array(z.looseObject({ module: z.string(), version: z.string().optional(), with: z.record(z.string(), z.unknown()).nullish() }))
+  .nullish()
+type Step = NonNullable<NonNullable<z.output<typeof Steps>>[number]>
+
+/** The steps that the manifest has for the pipeline. Throws Misused where it has none, or what is not a step. */
+function stepsIn(manifest: Manifest, file: string, name: string): Step[] {
+  const part: unknown = manifest.pipelines?.[name]
+  if (typeof part !== 'object' || part === null) throw new Misused(`${file} has no pipeline named ${name}`)
+  const steps = Steps.safeParse('steps' in part ? part.steps : [])
+  if (steps.success) return steps.data ?? []
+  const faults = steps.error.issues.map(({ path, message }) => `pipelines.${name}.steps.${path.join('.')}: ${message}`)
+  throw new Misused(`${file}: ${faults.join('; ')}`)
+}
+
+/** The chain of the pipeline that is given by name or id; with a `file` the one that this manifest has for it. */
+export async function chainOf(context: Context, given: string, file: string | undefined): Promise<Chain> {
+  const { dps } = context
+  const pipelineId = await idOf(context, 'pipeline', given)
+  if (file === undefined) return { pipelineId, run: (place) => dps.pipelines.preview(pipelineId, place) }
+  const [manifest, { name, source }] = [await manifestIn(file), await dps.pipelines.get(pipelineId)]
+  const steps = stepsIn(manifest, file, name)
+  const isOwn = ({ module }: Step): boolean => Object.hasOwn(manifest.smartmodules ?? {}, module)
+  if (!steps.some(isOwn)) {
+    const processors = steps.map(({ module, with: config, ...step }) => ({ module_id: module, config: config ?? {}, ...step }))
+    return { pipelineId, run: (place) => dps.pipelines.preview(pipelineId, { ...place, processors }) }
+  }
+  // What the manifest has for its SmartModules may not be deployed yet.
+  const { stream_id } = source.config
+  if (typeof stream_id !== 'string')
+    throw new Misused(`${file} has SmartModules of its own for ${name}, which can be tried on records of a stream alone: deploy them first`)
+  const processors = steps.map((step): Trial['processors'][number] => {
+    const config = step.with ?? {}
+    if (!isOwn(step)) return { module_id: step.module, config, ...(step.version === undefined ? {} : { version: step.version }) }
+    const {
+      source: code,
+      wasm_binary,
+      config: { input_format, output_format, allowed_hosts } = {},
+    } = manifest.smartmodules?.[step.module] ?? {}
+    const known = Object.entries({ source: code, wasm_binary, input_format, output_format, allowed_hosts })
+    return { ...Object.fromEntries(known.filter(([, value]) => value !== undefined)), config }
+  })
+  return { pipelineId, run: (place) => dps.smartmodules.test({ ...place, processors, stream_id }) }
+}
+
+type RecordPlace = { partition: number; offset: number }
+/** So many records are run at once where several that are wanted are among them: each request may compile the sources anew. */
+const AT_ONCE = 20
+
+/** What the chain makes of the records at these places, in their order; undefined for those that the source no longer has. */
+export async function tracesAt({ run }: Chain, places: readonly RecordPlace[]): Promise<(Trace | undefined)[]> {
+  const found = new Map<string, Trace>()
+  const left = places.toSorted((a, b) => a.partition - b.partition || a.offset - b.offset)
+  const tryFrom = async ({ partition, offset }: RecordPlace, limit: number): Promise<void> => {
+    const { records } = await run({ from: { offsets: { [partition]: offset } }, partition, limit })
+    for (const trace of records) found.set(placeOf(trace), trace)
+  }
+  for (const [index, first] of left.entries()) {
+    if (found.has(placeOf(first))) continue
+    const last = left.slice(index).findLast((each) => each.partition === first.partition && each.offset < first.offset + AT_ONCE) ?? first
+    await tryFrom(first, last.offset - first.offset + 1)
+  }
+  return places.map((place) => found.get(placeOf(place)))
+}

@@ -1,0 +1,70 @@
+/** A manifest in a file: sources, binaries and samples are files beside it. */
+import { dirname, resolve } from 'node:path'
+import { z } from 'zod'
+import type { Manifest } from '../../typescript/src/index.ts'
+import { Misused } from './outcome.ts'
+import { fromYaml } from './output.ts'
+import { readableText } from './readable-files.ts'
+import { samplesAt } from './samples.ts'
+import { moduleIn } from './trials.ts'
+
+/** As written: a SmartModule's source and tests may be the names of files. */
+const NO_OBJECT = { error: 'must be an object' }
+const Written = z.looseObject({
+  smartmodules: z
+    .record(z.string(), z.looseObject({ source: z.unknown().optional(), tests: z.unknown().optional() }, NO_OBJECT), NO_OBJECT)
+    .nullable()
+    .optional(),
+})
+
+/** An object of JSON. */
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** The file as a value of YAML, of which JSON is a part. Throws Misused with the line where it is none. */
+export function parsed(text: string, at: string): unknown {
+  try {
+    return fromYaml(text)
+  } catch (error) {
+    throw new Misused(`${at}: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
+/** The manifest of a file, with what it names in place of the names. Throws Misused for what can't be read. */
+export async function manifestIn(file: string): Promise<Manifest> {
+  const folder = dirname(resolve(file))
+  const value = parsed(await readableText(file, 'the manifest'), file)
+  if (!isObject(value)) {
+    const what = value === null ? 'is empty' : Array.isArray(value) ? 'is a list' : 'is a single value'
+    throw new Misused(`${file} ${what}: a manifest is an object with \`dps: 1\` and its \`set\` (see /manifest.schema.json of the service)`)
+  }
+  const written = Written.safeParse(value)
+  if (!written.success)
+    throw new Misused(`${file}: ${written.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ')}`)
+  const faults: string[] = []
+  /** What a file holds. All files that can't be read are named at once. */
+  const read = async <T extends object>(reading: Promise<T>): Promise<T | object> =>
+    reading.catch((error: unknown) => {
+      if (!(error instanceof Misused)) throw error
+      faults.push(error.message)
+      return {}
+    })
+  const smartmodules: [string, unknown][] = []
+  for (const [name, { source, tests, ...rest }] of Object.entries(written.data.smartmodules ?? {})) {
+    const at = `smartmodules.${name}`
+    const part = {
+      ...rest,
+      ...(typeof source === 'string' ? await read(moduleIn(resolve(folder, source), `${at}.source`)) : { source }),
+      ...(typeof tests === 'string'
+        ? await read(samplesAt(resolve(folder, tests), `${at}.tests`).then((samples) => ({ tests: samples })))
+        : tests === undefined
+          ? {}
+          : { tests }),
+    }
+    smartmodules.push([name, part])
+  }
+  if (faults.length > 0) throw new Misused(faults.join('\n  '))
+  // An empty block of YAML is null; the service says what else is wrong.
+  const members = Object.entries({ ...written.data, smartmodules: Object.fromEntries(smartmodules) }).filter(([, value]) => value !== null)
+  return Object.fromEntries(members) as unknown as Manifest
+}
