@@ -141,7 +141,7 @@ describe.skipIf(!hasBrowser)('a SmartModule', () => {
       await page.getByRole('button', { name: 'Try it' }).click()
       await page
         .getByRole('region', { name: 'Records that would differ' })
-        .getByText('{"amount":12}')
+        .getByText('{ "amount": 12 }')
         .waitFor({ timeout: limitMs(40_000) })
       expect((await client.call('GET', `/v1/pipelines/${id}/canary`)).body).toMatchObject({ version: '1.0.1', max_failing: 0.01 })
       await page.getByRole('button', { name: 'Promote 1.0.1' }).click()

@@ -179,7 +179,7 @@ describe.skipIf(!hasBrowser)('records of a stream', () => {
         expect(await time.inputValue()).toBe('2020-01-02T03:04:05')
       }
       const values = page.getByRole('region', { name: 'Records', exact: true }).locator('tbody td.value')
-      await eventually('the oldest come first', async () => (await values.allInnerTexts()).join() === '{"n":1},{"n":2}')
+      await eventually('the oldest come first', async () => (await values.allInnerTexts()).join() === '{ "n": 1 },{ "n": 2 }')
       await page.getByLabel('From offset').fill('0')
       await time.fill('')
       await page.getByRole('button', { name: 'Read', exact: true }).click()

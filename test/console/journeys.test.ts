@@ -261,7 +261,10 @@ describe.skipIf(!hasBrowser)('a record that fails', () => {
       await config.fill(JSON.stringify({ set: { mean: 'value.count == 0 ? 0 : value.sum / value.count' } }))
       await page.getByRole('button', { name: /Try on 2/ }).click()
       await eventually('both would be delivered', async () => (await page.locator('.fix td .badge.good').count()) === 2)
+      const withoutIt = page.getByText('It goes through revision 1, without the change.')
+      await withoutIt.waitFor()
       await page.getByRole('button', { name: 'Save as the next revision' }).click()
+      await withoutIt.waitFor({ state: 'detached' })
       await eventually('the pipeline runs the change', async () => {
         const { body } = await client.call<{ tasks: { revision: number }[] }>('GET', `/v1/pipelines/${id}/status`)
         return body.tasks.length > 0 && body.tasks.every(({ revision }) => revision === 2)
@@ -343,7 +346,10 @@ describe.skipIf(!hasBrowser)('numbers', () => {
       await page.getByText('Write records', { exact: true }).click()
       await page.getByLabel(/^Records to write/).fill(text)
       await page.getByRole('button', { name: 'Write', exact: true }).click()
-      await page.getByRole('region', { name: 'Records', exact: true }).getByText(text).waitFor()
+      await page
+        .getByRole('region', { name: 'Records', exact: true })
+        .getByText('{ "price": 12345678901234567.123456789, "tax": 12.50 }')
+        .waitFor()
     })
     const headers = { Authorization: `Bearer ${client.token}` }
     const stored = await fetch(`${service().apiUrl}/v1/streams/${stream.id}/data`, { headers })

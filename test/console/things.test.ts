@@ -63,7 +63,7 @@ describe.skipIf(!hasBrowser)('a stream’s records and schema', () => {
       await page.getByRole('button', { name: 'Read' }).click()
       const rows = page.getByRole('region', { name: 'Records', exact: true }).locator('tbody tr')
       await eventually('those of the key alone', async () => (await rows.count()) === 2)
-      expect(await rows.first().innerText()).toContain('"amount":3')
+      expect(await rows.first().innerText()).toContain('"amount": 3')
       await rows.first().getByRole('button').click()
       const whole = page.getByRole('dialog')
       await whole.getByText('key ada').waitFor()

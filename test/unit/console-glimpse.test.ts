@@ -8,12 +8,15 @@ const valueOf = (json: string) => ({ base64: Buffer.from(json).toString('base64'
 it('is cut where it is long, and never within a number', () => {
   fc.assert(
     fc.property(fc.array(fc.integer(), { minLength: 1, maxLength: 60 }), fc.integer({ min: 2, max: 80 }), (numbers, characters) => {
-      const json = JSON.stringify(numbers)
-      const shown = glimpse(valueOf(json), characters)
-      const isWhole = json.length <= characters
+      const shown = glimpse(valueOf(JSON.stringify(numbers)), characters)
+      const isWhole = `[ ${numbers.join(', ')} ]`.length <= characters
       expect(shown.endsWith('…')).toBe(!isWhole)
-      const found = shown.slice(1, -1).split(',').filter(Boolean).map(Number)
+      const found = (shown.match(/[-\d]+/g) ?? []).map(Number)
       expect(found).toEqual(isWhole ? numbers : numbers.slice(0, found.length))
     }),
   )
+})
+
+it('may break between members, and keeps what texts have', () => {
+  expect(glimpse(valueOf('{"a":[1,{"b":"x\\n  y,z"}],"c":{},"d":1.50}'))).toBe('{ "a": [ 1, { "b": "x\\n  y,z" } ], "c": {}, "d": 1.50 }')
 })

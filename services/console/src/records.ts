@@ -40,12 +40,12 @@ export function shownValue(value: Value): string {
   return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text
 }
 
-/** In one line, cut; never within a number, which would be another one. */
+/** In one line that may break between members, cut; never within a number, which would be another one. */
 export function glimpse(value: Value, characters = 160): string {
   if (value === null) return 'null'
   const json = jsonOf(value)
-  const text = json === undefined ? (textOf(bytesOf(value.base64)) ?? value.base64) : writeJson(json)
-  return text.length > characters ? `${text.slice(0, characters).replace(/(?<=[:,[])[-\d][\d.Ee+-]*$/, '')}…` : text
+  const text = json === undefined ? (textOf(bytesOf(value.base64)) ?? value.base64) : writeJson(json, 1).replace(/\n */g, ' ')
+  return text.length > characters ? `${text.slice(0, characters).replace(/(?<=[:,[] ?)[-\d][\d.Ee+-]*$/, '')}…` : text
 }
 
 export type Change = { path: string; before: string | undefined; after: string | undefined }

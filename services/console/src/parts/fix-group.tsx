@@ -1,6 +1,6 @@
 /** The records of one group of dead letters: a change of the step is tried on them before it is saved, and proven by their redrive. */
 import type { ComponentChild } from 'preact'
-import { useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
 import type {
   DeadLetter,
@@ -121,21 +121,19 @@ function OtherVersion({ running, version, onChoose }: { running: Running; versio
 /** How many were not tried, and why. */
 type Refusal = { count: number; reason: unknown }
 
-/** Tries a config on the group's own records, and saves it as the next revision once it was tried as it is. */
-function Fix({
-  pipeline,
-  group: { step },
-  letters,
-  isEmpty,
-  onChanged,
-}: {
+type FixProps = {
   pipeline: Pipeline
   group: Group
   letters: DeadLetter[]
   /** They have left the group. */
   isEmpty: boolean
+  /** Whether there is something to save. */
+  onEdited(isChanged: boolean): void
   onChanged(revision: number): void
-}) {
+}
+
+/** Tries a config on the group's own records, and saves it as the next revision once it was tried as it is. */
+function Fix({ pipeline, group: { step }, letters, isEmpty, onEdited, onChanged }: FixProps) {
   const running = pipeline.processors[step - 1]!
   const saved = writeJson(running.config, 2)
   const [text, setText] = useState(saved)
@@ -143,6 +141,7 @@ function Fix({
   const [version, setVersion] = useState(running.version)
   const isChanged = text !== saved || version !== running.version
   useUnsaved(isChanged)
+  useEffect(() => onEdited(isChanged), [isChanged])
   /** Only results for the step as it is now: an answer may come after another edit. */
   const { traces, gone = 0, refused = undefined } = answer?.text === text && answer.version === version ? answer : {}
   const { run, isBusy, failure } = useAction()
@@ -252,9 +251,9 @@ const optionsOf = ({ step, module, version, code, pattern }: Group): string =>
     .map(([option, value]) => value && ` --${option}=${quoted(`${value}`)}`)
     .join('')
 
-type RedriveProps = { path: string; name: string; group: Group; isEmpty: boolean; onDone(): void }
+type RedriveProps = { path: string; pipeline: Pipeline; group: Group; isEmpty: boolean; isEdited: boolean; onDone(): void }
 
-function Redrive({ path, name, group, isEmpty, onDone }: RedriveProps) {
+function Redrive({ path, pipeline: { name, revision }, group, isEmpty, isEdited, onDone }: RedriveProps) {
   const [job, setJob] = useState<RedriveDeadLetters202Response>()
   const [dryRun, setDryRun] = useState<number>()
   const { run, isBusy, failure } = useAction()
@@ -275,7 +274,10 @@ function Redrive({ path, name, group, isEmpty, onDone }: RedriveProps) {
         <button type="button" disabled={isBusy || dryRun === undefined} onClick={() => void run(() => redrive(false))}>
           Redrive{dryRun !== undefined && ` ${count(dryRun)}`}
         </button>
-        {dryRun === undefined && <span class="quiet">{isEmpty ? 'No record is pending.' : 'Count them first.'}</span>}
+        <span class="quiet">
+          {dryRun === undefined && (isEmpty ? 'No record is pending.' : 'Count them first.')}{' '}
+          {isEdited && `It goes through revision ${revision}, without the change.`}
+        </span>
       </div>
       <Refused failure={failure} />
       <SameAs
@@ -293,6 +295,7 @@ function Redrive({ path, name, group, isEmpty, onDone }: RedriveProps) {
 export function FixGroup({ pipeline, group: name, onChanged }: { pipeline: Pipeline; group: string; onChanged(): void }) {
   /** The revision that was saved here. */
   const [saved, setSaved] = useState<number>()
+  const [isEdited, setIsEdited] = useState(false)
   const group = partsOf(name)
   const path = `/pipelines/${pipeline.id}/dead-letters`
   const letters = useQuery<ListDeadLettersResponse>(
@@ -328,6 +331,7 @@ export function FixGroup({ pipeline, group: name, onChanged }: { pipeline: Pipel
                 group={group}
                 letters={tried.current}
                 isEmpty={dead_letters.length === 0}
+                onEdited={setIsEdited}
                 onChanged={(revision) => (setSaved(revision), onChanged())}
               />
             )}
@@ -345,9 +349,10 @@ export function FixGroup({ pipeline, group: name, onChanged }: { pipeline: Pipel
       {may('pipelines:write') && (
         <Redrive
           path={path}
-          name={pipeline.name}
+          pipeline={pipeline}
           group={group}
           isEmpty={found?.length === 0}
+          isEdited={isEdited}
           onDone={() => (letters.refresh(), onChanged())}
         />
       )}
