@@ -5,7 +5,12 @@ import { expect, it } from 'vitest'
 import type { ConnectorContext } from '../../shared/connectors/connector.ts'
 import { openKafkaSink } from '../../shared/connectors/kafka/sink.ts'
 import { openKafkaSource } from '../../shared/connectors/kafka/source.ts'
+import { RedisSinkConfig } from '../../shared/connectors/redis/connector.ts'
+import { openRedisSink } from '../../shared/connectors/redis/sink.ts'
+import type { OpenSink } from '../../shared/connectors/sink.ts'
 import { openS3Store } from '../../shared/connectors/storage-bucket/s3-store.ts'
+import { TableSinkConfig } from '../../shared/connectors/table/connector.ts'
+import { openTableSink } from '../../shared/connectors/table/sink.ts'
 import { createDecoder } from '../../shared/connectors/table/pgoutput.ts'
 import { createSeenEntries } from '../../shared/connectors/seen-entries.ts'
 import { KAFKA_ERRORS } from '../../shared/kafka/wire/error-codes.ts'
@@ -18,16 +23,40 @@ const context = {
   runId: 'run',
   now: () => Date.now(),
   secret: () => 'password',
+  mask: (text: string) => text,
+  log: () => {},
 } as unknown as ConnectorContext
 
-const lieOfKafka = (wanted: string) => LIES.find(({ protocol, name }) => protocol === 'kafka' && name === wanted)!
+const lieOf = (of: string, wanted: string) => LIES.find(({ protocol, name }) => protocol === of && name === wanted)!
+const lieOfKafka = (wanted: string) => lieOf('kafka', wanted)
+
+const RANGE = { runId: 'run', topicId: 'id', partition: 0, from: 0n, to: 9n, revision: 1, resetAt: 0, note: '', deadLettered: [] }
+/** What becomes of nine rows; an error that is thrown as text. */
+const writeTo = (sink: OpenSink): Promise<unknown> =>
+  sink.write(RANGE, rowsOf(sink.rows, valuesFrom(0, 9), 0), new AbortController().signal).catch(String)
 
 it('a broker that acknowledges another partition than was written to has delivered nothing', async () => {
   const liar = await openLiar(lieOfKafka('written-elsewhere'))
   const sink = await openKafkaSink({ brokers: [`127.0.0.1:${liar.port}`], topic: 't' }, context)
-  const delivery = { runId: 'run', topicId: 'id', partition: 0, from: 0n, to: 9n, revision: 1, resetAt: 0, note: '', deadLettered: [] }
-  const outcome = await sink.write(delivery, rowsOf(sink.rows, valuesFrom(0, 9), 0), new AbortController().signal).catch(() => 'thrown')
-  expect(outcome).not.toMatchObject({ kind: 'delivered' })
+  expect(await writeTo(sink)).not.toMatchObject({ kind: 'delivered' })
+  await sink.close()
+  await liar.close()
+})
+
+it('a database that is ready before it was given the rows ends the write, not the process', async () => {
+  const liar = await openLiar(lieOf('postgres', 'copy-ready-at-once'))
+  const connection = `postgres://lie:pencil@127.0.0.1:${liar.port}/lie`
+  const own = { ...context, secret: () => connection } as unknown as ConnectorContext
+  const sink = await openTableSink(TableSinkConfig.parse({ table: 't', unknown_members: 'ignore', connection: { $secret: 'c' } }), own)
+  expect(await writeTo(sink)).toMatchObject({ reason: expect.stringContaining('the server ended the COPY before it had the rows') })
+  await sink.close()
+  await liar.close()
+})
+
+it('a Redis whose position stays is not asked without end', async () => {
+  const liar = await openLiar(lieOf('redis', 'position-that-stays'))
+  const sink = await openRedisSink(RedisSinkConfig.parse({ url: `redis://127.0.0.1:${liar.port}`, stream: 's' }), context)
+  expect(await writeTo(sink)).toEqual({ kind: 'retry', afterMs: 0, reason: expect.stringContaining('the position in Redis stayed at 0') })
   await sink.close()
   await liar.close()
 })

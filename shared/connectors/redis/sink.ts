@@ -19,6 +19,8 @@ import {
 } from './positions.ts'
 
 const WRITE_LIMIT_MS = 60_000
+/** How often what is found may be another state than was expected: an interrupted try leaves one, a failover perhaps another. */
+const TRIES_MAX = 5
 
 /** Throws ConfigRefused if Redis refuses the login. */
 export async function openRedisSink(config: RedisSinkConfig, context: ConnectorContext): Promise<OpenSink> {
@@ -79,7 +81,7 @@ export async function openRedisSink(config: RedisSinkConfig, context: ConnectorC
 
   async function write(delivery: Delivery, rows: readonly Rows[], signal: AbortSignal): Promise<Written> {
     let appended: Appended | undefined
-    for (;;) {
+    for (let tries = 0; tries < TRIES_MAX; tries++) {
       let found: unknown
       for (const chunk of chunksOf(rows, appended)) {
         found = await append(delivery, appended, chunk, signal)
@@ -94,6 +96,7 @@ export async function openRedisSink(config: RedisSinkConfig, context: ConnectorC
       // An interrupted try has appended this much: continue after it.
       appended = state.appended
     }
+    throw new Error(`the position in Redis stayed at ${delivery.from} through ${TRIES_MAX} tries to move it`)
   }
 
   await connected()

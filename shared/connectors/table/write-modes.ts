@@ -26,13 +26,31 @@ export type WriteTarget = Pick<TableSinkConfig, 'table' | 'mode' | 'key'> &
 /** Bytes per piece given to COPY: a piece larger than the socket takes at once would be copied again and again. */
 const COPY_PIECE_BYTES = 256 << 10
 
+/** What the driver keeps until the server is ready for the next query: the end of the rows. */
+type Copying = ReturnType<typeof copyFrom> & {
+  cb_ReadyForQuery: (() => void) | null
+  handleReadyForQuery(): void
+  handleError(error: Error): void
+}
+
+/** COPY … FROM STDIN. Where a server is ready before it has the rows, the driver throws in the socket's callback: here the COPY fails. */
+function openCopy(text: string): ReturnType<typeof copyFrom> {
+  const copy = copyFrom(text) as Copying
+  const ready = copy.handleReadyForQuery.bind(copy)
+  copy.handleReadyForQuery = () => {
+    if (copy.cb_ReadyForQuery) ready()
+    else copy.handleError(new Error('the server ended the COPY before it had the rows'))
+  }
+  return copy
+}
+
 /** Runs COPY … FROM STDIN with the bytes. */
 export async function copyInto(client: PoolClient, text: string, bytes: Uint8Array): Promise<void> {
   const pieces = function* () {
     for (let at = 0; at < bytes.length; at += COPY_PIECE_BYTES)
       yield Buffer.from(bytes.buffer, bytes.byteOffset + at, Math.min(COPY_PIECE_BYTES, bytes.length - at))
   }
-  await pipeline(Readable.from(pieces(), { objectMode: false }), client.query(copyFrom(text)))
+  await pipeline(Readable.from(pieces(), { objectMode: false }), client.query(openCopy(text)))
 }
 
 /** How rows are put into the target, by its mode. */
