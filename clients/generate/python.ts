@@ -140,10 +140,17 @@ function callOf(method: Method): string {
     ...(body ? ['body=body'] : []),
     ...(contract.isRead ? ['is_read=True'] : []),
     ...(hasKey ? ['is_idempotent=True, idempotency_key=idempotency_key'] : []),
+    ...(contract.isConditional ? ['if_match=if_match'] : []),
+    ...(contract.isTagged ? ['on_tag=on_tag'] : []),
+  ]
+  const more = [
+    ...(hasKey ? ['idempotency_key: str | None = None'] : []),
+    ...(contract.isConditional ? ['if_match: str | None = None'] : []),
+    ...(contract.isTagged ? ['on_tag: Callable[[str], object] | None = None'] : []),
   ]
   const reply = unionOf(types)
   const call = `self._transport.call(${[`"${contract.method}"`, pathText(contract.path), ...options].join(', ')})`
-  return `    def ${word(snake(name))}(${signatureOf(method, hasKey ? ['idempotency_key: str | None = None'] : [])}) -> ${reply}:
+  return `    def ${word(snake(name))}(${signatureOf(method, more)}) -> ${reply}:
         """${contract.summary}."""
         ${reply === 'None' ? call : `return cast(${JSON.stringify(reply)}, ${call})`}
 `
@@ -191,7 +198,7 @@ ${members.join('\n')}`
   })
   return `${HEADER('Every operation of the service, by resource.')}from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any, List, Literal, Union, cast
 
 from .._events import Event, listen

@@ -85,7 +85,7 @@ function callOf(method: Method): string {
     ...pathParameters(contract.path).map((each) => `${camel(each)}: string`),
     ...(body ? [`body${body.required ? '' : '?'}: ${typeOf(body.schema, 'T.')}`] : []),
     ...(query.length > 0 ? [`query: ${queryTypeName(method)}${query.some((each) => each.required) ? '' : ' = {}'}`] : []),
-    'options: RequestOptions = {}',
+    `options: ${['RequestOptions', ...(contract.isTagged ? ['Tagged'] : []), ...(contract.isConditional ? ['Conditional'] : [])].join(' & ')} = {}`,
   ]
   const types = [...new Set(replies.map((each) => typeOf(each, 'T.')))]
   const reply = types.length === 0 ? 'void' : [...types, ...(method.mayBeEmpty ? ['undefined'] : [])].join(' | ')
@@ -142,6 +142,10 @@ import type * as T from './types.ts'
 
 /** What may be said of any request. */
 export type RequestOptions = Pick<CallOptions, 'idempotencyKey' | 'signal'>
+/** Of what answers with an ETag: the version of the resource. */
+export type Tagged = Pick<CallOptions, 'onTag'>
+/** Of what is refused where the resource is another one by now. */
+export type Conditional = Pick<CallOptions, 'ifMatch'>
 
 ${queries.join('\n')}
 /** The resources over a transport. */

@@ -71,7 +71,19 @@ describe('the TypeScript client', () => {
     const letters = await listOf(dps.pipelines.allDeadLetters(id))
     expect(letters).toMatchObject([{ offset: 13, error: { message: 'thirteen' } }])
     await dps.smartmodules.deploy({ name, source: { language: 'typescript', code: CODE(0).replace('== 13', '== -1') } })
-    await dps.pipelines.update(id, { processors: [{ module_id: module.id, version: '1.0.1' }] })
+    let tag: string | undefined
+    await dps.pipelines.get(id, { onTag: (found) => (tag = found) })
+    const update = (ifMatch: string | undefined) =>
+      dps.pipelines.update(
+        id,
+        { processors: [{ module_id: module.id, version: '1.0.1' }] },
+        {},
+        { ifMatch, onTag: (found) => (tag = found) },
+      )
+    const first = tag
+    await update(first)
+    expect(tag).not.toBe(first)
+    await expect(update(first)).rejects.toMatchObject({ code: 'precondition_failed', status: 412 })
     await eventually('the new version runs', async () => (await dps.pipelines.getStatus(id)).tasks.some(({ revision }) => revision === 2))
     const job = await dps.pipelines.redriveDeadLetters(id, {})
     if (!('id' in job)) throw new Error('the redrive was a dry run')

@@ -79,11 +79,15 @@ class Transport:
     def close(self) -> None:
         self._http.close()
 
-    def _send(self, method: str, path: str, **more: Any) -> Any:
+    def _send(self, method: str, path: str, on_tag: Callable[[str], object] | None = None, **more: Any) -> Any:
         try:
-            return _parsed(self._http.request(method, f"{self.base}{path}", **more))
+            answer = self._http.request(method, f"{self.base}{path}", **more)
+            body = _parsed(answer)
         except httpx.RequestError as error:
             raise self._failed(error, self._timeout) from error
+        if on_tag is not None and "etag" in answer.headers:
+            on_tag(answer.headers["etag"])
+        return body
 
     def _failed(self, error: httpx.RequestError, seconds: float) -> ConnectionFailed:
         if isinstance(error, httpx.TimeoutException) and not isinstance(error, httpx.ConnectTimeout):
@@ -131,8 +135,14 @@ class Transport:
         is_read: bool = False,
         is_idempotent: bool = False,
         idempotency_key: str | None = None,
+        if_match: str | None = None,
+        on_tag: Callable[[str], object] | None = None,
     ) -> Any:
-        """The answer's body; None where there is none. `is_read`: a POST that changes nothing. Raises ApiError and ConnectionFailed."""
+        """The answer's body; None where there is none.
+
+        `is_read`: a POST that changes nothing. `if_match`: do it only if the resource still has this ETag; else an ApiError with the code
+        `precondition_failed`. `on_tag`: called with the ETag of the resource as it is answered. Raises ApiError and ConnectionFailed.
+        """
         headers: dict[str, str] = {}
         content: bytes | None = None
         if lines is not None:
@@ -143,11 +153,13 @@ class Transport:
             content = dumps(body).encode()
         if is_idempotent:
             headers["idempotency-key"] = idempotency_key or str(uuid.uuid4())
+        if if_match is not None:
+            headers["if-match"] = if_match
         given = {name: value for name, value in (query or {}).items() if value is not None}
 
         def attempt(authorization: str) -> Any:
             own = {**headers, "authorization": authorization}
-            return self._send(method, path, params=given, headers=own, content=content)
+            return self._send(method, path, on_tag, params=given, headers=own, content=content)
 
         tried = 0
         waits_until: float | None = None

@@ -37,6 +37,10 @@ export type CallOptions = {
   /** The operation honours Idempotency-Key; one is made where none is given. */
   isIdempotent?: boolean
   idempotencyKey?: string | undefined
+  /** Do it only if the resource still has this ETag; else an ApiError with the code `precondition_failed`. */
+  ifMatch?: string | undefined
+  /** Called with the ETag of the resource as it is answered. */
+  onTag?: ((tag: string) => void) | undefined
   signal?: AbortSignal | undefined
 }
 export type Transport = {
@@ -96,7 +100,7 @@ export function createTransport({ url, apiKey, apiSecret, retriesMax = 8, timeou
   )
 
   /** One attempt, the answer's body included. */
-  async function attempt<T>(target: string, init: RequestInit, signal?: AbortSignal): Promise<T> {
+  async function attempt<T>(target: string, init: RequestInit, signal?: AbortSignal, onTag?: (tag: string) => void): Promise<T> {
     const late = AbortSignal.timeout(timeoutMs)
     let status: number
     let headers: Headers
@@ -119,6 +123,8 @@ export function createTransport({ url, apiKey, apiSecret, retriesMax = 8, timeou
       throw unreachable(new Error('the answer ended early'))
     if (body === undefined && text !== '') throw new ApiError(status, undefined, headers)
     if (!isSuccess(status)) throw new ApiError(status, body, headers)
+    const tag = headers.get('etag')
+    if (tag !== null) onTag?.(tag)
     return body as T
   }
 
@@ -145,7 +151,7 @@ export function createTransport({ url, apiKey, apiSecret, retriesMax = 8, timeou
     call<T>(
       method: string,
       path: string,
-      { query, body, lines, isRead = false, isIdempotent = false, idempotencyKey, ...own }: CallOptions = {},
+      { query, body, lines, isRead = false, isIdempotent = false, idempotencyKey, ifMatch, onTag, ...own }: CallOptions = {},
     ) {
       const signal = both(options.signal, own.signal)
       const key = isIdempotent ? (idempotencyKey ?? crypto.randomUUID()) : undefined
@@ -153,6 +159,7 @@ export function createTransport({ url, apiKey, apiSecret, retriesMax = 8, timeou
         ...(lines !== undefined ? { 'content-type': 'application/x-ndjson' } : {}),
         ...(body !== undefined ? { 'content-type': 'application/json' } : {}),
         ...(key !== undefined ? { 'idempotency-key': key } : {}),
+        ...(ifMatch !== undefined ? { 'if-match': ifMatch } : {}),
       }
       const content = lines ?? (body === undefined ? undefined : writeJson(body))
       const isSafe = method === 'GET' || isRead || isIdempotent
@@ -162,6 +169,7 @@ export function createTransport({ url, apiKey, apiSecret, retriesMax = 8, timeou
             base + withQuery(path, query),
             { method, headers: { ...headers, authorization }, ...(content === undefined ? {} : { body: content }) },
             signal,
+            onTag,
           ),
         ),
       )

@@ -7,6 +7,10 @@ import type * as T from './types.ts'
 
 /** What may be said of any request. */
 export type RequestOptions = Pick<CallOptions, 'idempotencyKey' | 'signal'>
+/** Of what answers with an ETag: the version of the resource. */
+export type Tagged = Pick<CallOptions, 'onTag'>
+/** Of what is refused where the resource is another one by now. */
+export type Conditional = Pick<CallOptions, 'ifMatch'>
 
 export type KeysListQuery = { page?: number; page_size?: number; name?: string; sort?: T.ListSort; cursor?: string }
 
@@ -142,7 +146,7 @@ export function createResources(transport: Transport) {
       deploy: (body: T.DeploySmartModuleRequest, options: RequestOptions = {}) =>
         call<T.DeploySmartModuleResponse>('POST', '/smartmodules', { body, isIdempotent: true, ...options }),
       /** Get one SmartModule. */
-      get: (id: string, options: RequestOptions = {}) =>
+      get: (id: string, options: RequestOptions & Tagged = {}) =>
         call<T.GetSmartModuleResponse>('GET', `/smartmodules/${segment(id)}`, { ...options }),
       /** List the versions of a SmartModule, the newest first. */
       listVersions: (id: string, query: SmartmodulesListVersionsQuery = {}, options: RequestOptions = {}) =>
@@ -164,7 +168,8 @@ export function createResources(transport: Transport) {
       compareVersions: (id: string, body: T.CompareSmartModuleVersionsRequest, options: RequestOptions = {}) =>
         call<T.CompareSmartModuleVersionsResponse>('POST', `/smartmodules/${segment(id)}/compare`, { body, isRead: true, ...options }),
       /** Delete a SmartModule that no pipeline uses. */
-      delete: (id: string, options: RequestOptions = {}) => call<void>('DELETE', `/smartmodules/${segment(id)}`, { ...options }),
+      delete: (id: string, options: RequestOptions & Conditional = {}) =>
+        call<void>('DELETE', `/smartmodules/${segment(id)}`, { ...options }),
     },
     connectors: {
       /** List connectors. */
@@ -223,39 +228,39 @@ export function createResources(transport: Transport) {
       create: (body: T.PipelineRequest, query: PipelinesCreateQuery = {}, options: RequestOptions = {}) =>
         call<T.CreatePipelineResponse>('POST', '/pipelines', { query, body, isIdempotent: true, ...options }),
       /** Get one pipeline. */
-      get: (id: string, options: RequestOptions = {}) => call<T.Pipeline>('GET', `/pipelines/${segment(id)}`, { ...options }),
+      get: (id: string, options: RequestOptions & Tagged = {}) => call<T.Pipeline>('GET', `/pipelines/${segment(id)}`, { ...options }),
       /** Change a pipeline; a change of what it runs becomes its next revision, which running tasks adopt between two rounds. */
-      update: (id: string, body: T.PipelineChange, query: PipelinesUpdateQuery = {}, options: RequestOptions = {}) =>
+      update: (id: string, body: T.PipelineChange, query: PipelinesUpdateQuery = {}, options: RequestOptions & Tagged & Conditional = {}) =>
         call<T.Pipeline>('PATCH', `/pipelines/${segment(id)}`, { query, body, ...options }),
       /** Say what a change of a pipeline would do, with every fault that the change itself would be refused for; writes nothing. */
-      plan: (id: string, body: T.PipelinePlanRequest, options: RequestOptions = {}) =>
+      plan: (id: string, body: T.PipelinePlanRequest, options: RequestOptions & Conditional = {}) =>
         call<T.PlanPipelineResponse>('POST', `/pipelines/${segment(id)}/plan`, { body, isRead: true, ...options }),
       /** Stop and delete a pipeline. */
-      delete: (id: string, options: RequestOptions = {}) =>
+      delete: (id: string, options: RequestOptions & Conditional = {}) =>
         call<T.DeletePipeline202Response | undefined>('DELETE', `/pipelines/${segment(id)}`, { ...options }),
       /** The desired status, and what the tasks report: positions, lag, rates, counters. */
       getStatus: (id: string, options: RequestOptions = {}) =>
         call<T.GetPipelineStatusResponse>('GET', `/pipelines/${segment(id)}/status`, { ...options }),
       /** Start a created, stopped or failed pipeline. */
-      start: (id: string, body?: T.EmptyRequest, options: RequestOptions = {}) =>
+      start: (id: string, body?: T.EmptyRequest, options: RequestOptions & Conditional = {}) =>
         call<T.PipelineItem>('POST', `/pipelines/${segment(id)}/start`, { body, ...options }),
       /** Pause after the current round. */
-      pause: (id: string, body?: T.EmptyRequest, options: RequestOptions = {}) =>
+      pause: (id: string, body?: T.EmptyRequest, options: RequestOptions & Conditional = {}) =>
         call<T.PipelineItem>('POST', `/pipelines/${segment(id)}/pause`, { body, ...options }),
       /** Resume after a pause. */
-      resume: (id: string, body?: T.EmptyRequest, options: RequestOptions = {}) =>
+      resume: (id: string, body?: T.EmptyRequest, options: RequestOptions & Conditional = {}) =>
         call<T.PipelineItem>('POST', `/pipelines/${segment(id)}/resume`, { body, ...options }),
       /** Stop after the current round. */
-      stop: (id: string, body?: T.EmptyRequest, options: RequestOptions = {}) =>
+      stop: (id: string, body?: T.EmptyRequest, options: RequestOptions & Conditional = {}) =>
         call<T.PipelineItem>('POST', `/pipelines/${segment(id)}/stop`, { body, ...options }),
       /** Restart the tasks. */
-      restart: (id: string, body?: T.EmptyRequest, options: RequestOptions = {}) =>
+      restart: (id: string, body?: T.EmptyRequest, options: RequestOptions & Conditional = {}) =>
         call<T.PipelineItem>('POST', `/pipelines/${segment(id)}/restart`, { body, ...options }),
       /** Position, end and lag of every partition of the source. */
       getOffsets: (id: string, options: RequestOptions = {}) =>
         call<T.GetPipelineOffsetsResponse>('GET', `/pipelines/${segment(id)}/offsets`, { ...options }),
       /** Set where a stopped pipeline continues; a position that its sink keeps is set too. */
-      resetOffsets: (id: string, body: T.ResetOffsetsRequest, options: RequestOptions = {}) =>
+      resetOffsets: (id: string, body: T.ResetOffsetsRequest, options: RequestOptions & Conditional = {}) =>
         call<T.ResetOffsetsResponse>('POST', `/pipelines/${segment(id)}/offsets`, { body, ...options }),
       /** Records by outcome: totals of the chain over all revisions, and counts per step of the current revision. */
       getAccounting: (id: string, options: RequestOptions = {}) =>
@@ -288,7 +293,7 @@ export function createResources(transport: Transport) {
       getCanary: (id: string, options: RequestOptions = {}) =>
         call<T.GetCanaryResponse>('GET', `/pipelines/${segment(id)}/canary`, { ...options }),
       /** Make the canary’s version the running one: the next revision, which running tasks adopt between two rounds. */
-      promoteCanary: (id: string, options: RequestOptions = {}) =>
+      promoteCanary: (id: string, options: RequestOptions & Tagged & Conditional = {}) =>
         call<T.Pipeline>('POST', `/pipelines/${segment(id)}/canary/promote`, { ...options }),
       /** List the dead letters of a pipeline. */
       listDeadLetters: (id: string, query: PipelinesListDeadLettersQuery = {}, options: RequestOptions = {}) =>
@@ -382,12 +387,12 @@ export function createResources(transport: Transport) {
       create: (body: T.CreateSecretRequest, options: RequestOptions = {}) =>
         call<T.Secret>('POST', '/secrets', { body, isIdempotent: true, ...options }),
       /** Get one secret, without its value. */
-      get: (id: string, options: RequestOptions = {}) => call<T.Secret>('GET', `/secrets/${segment(id)}`, { ...options }),
+      get: (id: string, options: RequestOptions & Tagged = {}) => call<T.Secret>('GET', `/secrets/${segment(id)}`, { ...options }),
       /** Change a secret’s value or description; pipelines that use it restart with a new value. */
-      update: (id: string, body: T.UpdateSecretRequest, options: RequestOptions = {}) =>
+      update: (id: string, body: T.UpdateSecretRequest, options: RequestOptions & Tagged & Conditional = {}) =>
         call<T.Secret>('PATCH', `/secrets/${segment(id)}`, { body, ...options }),
       /** Delete a secret that no pipeline uses. */
-      delete: (id: string, options: RequestOptions = {}) => call<void>('DELETE', `/secrets/${segment(id)}`, { ...options }),
+      delete: (id: string, options: RequestOptions & Conditional = {}) => call<void>('DELETE', `/secrets/${segment(id)}`, { ...options }),
     },
     streams: {
       /** List streams. */
@@ -403,9 +408,9 @@ export function createResources(transport: Transport) {
       create: (body: T.StreamRequest, options: RequestOptions = {}) =>
         call<T.CreateStreamResponse>('POST', '/streams', { body, isIdempotent: true, ...options }),
       /** Get one stream. */
-      get: (id: string, options: RequestOptions = {}) => call<T.Stream>('GET', `/streams/${segment(id)}`, { ...options }),
+      get: (id: string, options: RequestOptions & Tagged = {}) => call<T.Stream>('GET', `/streams/${segment(id)}`, { ...options }),
       /** Change a stream’s description, or its schema as its compatibility mode allows; 409 names every conflicting field. */
-      update: (id: string, body: T.UpdateStreamRequest, options: RequestOptions = {}) =>
+      update: (id: string, body: T.UpdateStreamRequest, options: RequestOptions & Tagged & Conditional = {}) =>
         call<T.Stream>('PATCH', `/streams/${segment(id)}`, { body, ...options }),
       /** List the schemas that a stream has had, the newest first: as many as fit 2 MiB, the current one always. */
       listSchemas: (id: string, options: RequestOptions = {}) =>
@@ -414,7 +419,7 @@ export function createResources(transport: Transport) {
       checkSchema: (id: string, body: T.CheckStreamSchemaRequest, options: RequestOptions = {}) =>
         call<T.CheckStreamSchemaResponse>('POST', `/streams/${segment(id)}/schemas/check`, { body, isRead: true, ...options }),
       /** Delete a stream that no pipeline uses, with its data; an adopted topic and its schemas are kept. */
-      delete: (id: string, options: RequestOptions = {}) => call<void>('DELETE', `/streams/${segment(id)}`, { ...options }),
+      delete: (id: string, options: RequestOptions & Conditional = {}) => call<void>('DELETE', `/streams/${segment(id)}`, { ...options }),
       /** Read a page of a stream’s records, each page sorted by time; with a cursor, pages follow one another by time too. */
       getData: (id: string, query: StreamsGetDataQuery = {}, options: RequestOptions = {}) =>
         call<T.GetStreamDataResponse>('GET', `/streams/${segment(id)}/data`, { query, ...options }),

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any, List, Literal, Union, cast
 
 from .._events import Event, listen
@@ -78,9 +78,9 @@ class Smartmodules:
         """Deploy a SmartModule, as WebAssembly or as a source; under an existing name it becomes the next version."""
         return cast("types.DeploySmartModuleResponse", self._transport.call("POST", "/smartmodules", body=body, is_idempotent=True, idempotency_key=idempotency_key))
 
-    def get(self, id_: str) -> types.GetSmartModuleResponse:
+    def get(self, id_: str, *, on_tag: Callable[[str], object] | None = None) -> types.GetSmartModuleResponse:
         """Get one SmartModule."""
-        return cast("types.GetSmartModuleResponse", self._transport.call("GET", f"/smartmodules/{segment(id_)}"))
+        return cast("types.GetSmartModuleResponse", self._transport.call("GET", f"/smartmodules/{segment(id_)}", on_tag=on_tag))
 
     def list_versions(self, id_: str, *, page: Union[int, None] = None, page_size: Union[int, None] = None, cursor: Union[str, None] = None, sort: Union[types.TimeSort, None] = None) -> types.ListSmartModuleVersionsResponse:
         """List the versions of a SmartModule, the newest first."""
@@ -98,9 +98,9 @@ class Smartmodules:
         """Run two versions, or two configs, over the same records of a stream, and list what differs; writes nothing."""
         return cast("types.CompareSmartModuleVersionsResponse", self._transport.call("POST", f"/smartmodules/{segment(id_)}/compare", body=body, is_read=True))
 
-    def delete(self, id_: str) -> None:
+    def delete(self, id_: str, *, if_match: str | None = None) -> None:
         """Delete a SmartModule that no pipeline uses."""
-        self._transport.call("DELETE", f"/smartmodules/{segment(id_)}")
+        self._transport.call("DELETE", f"/smartmodules/{segment(id_)}", if_match=if_match)
 
 
 class Connectors:
@@ -188,53 +188,53 @@ class Pipelines:
         """Create a pipeline and, unless autostart is false, start it."""
         return cast("types.CreatePipelineResponse", self._transport.call("POST", "/pipelines", query={"check": check}, body=body, is_idempotent=True, idempotency_key=idempotency_key))
 
-    def get(self, id_: str) -> types.Pipeline:
+    def get(self, id_: str, *, on_tag: Callable[[str], object] | None = None) -> types.Pipeline:
         """Get one pipeline."""
-        return cast("types.Pipeline", self._transport.call("GET", f"/pipelines/{segment(id_)}"))
+        return cast("types.Pipeline", self._transport.call("GET", f"/pipelines/{segment(id_)}", on_tag=on_tag))
 
-    def update(self, id_: str, body: types.PipelineChange, *, check: Union[types.Flag, None] = None) -> types.Pipeline:
+    def update(self, id_: str, body: types.PipelineChange, *, check: Union[types.Flag, None] = None, if_match: str | None = None, on_tag: Callable[[str], object] | None = None) -> types.Pipeline:
         """Change a pipeline; a change of what it runs becomes its next revision, which running tasks adopt between two rounds."""
-        return cast("types.Pipeline", self._transport.call("PATCH", f"/pipelines/{segment(id_)}", query={"check": check}, body=body))
+        return cast("types.Pipeline", self._transport.call("PATCH", f"/pipelines/{segment(id_)}", query={"check": check}, body=body, if_match=if_match, on_tag=on_tag))
 
-    def plan(self, id_: str, body: types.PipelinePlanRequest) -> types.PlanPipelineResponse:
+    def plan(self, id_: str, body: types.PipelinePlanRequest, *, if_match: str | None = None) -> types.PlanPipelineResponse:
         """Say what a change of a pipeline would do, with every fault that the change itself would be refused for; writes nothing."""
-        return cast("types.PlanPipelineResponse", self._transport.call("POST", f"/pipelines/{segment(id_)}/plan", body=body, is_read=True))
+        return cast("types.PlanPipelineResponse", self._transport.call("POST", f"/pipelines/{segment(id_)}/plan", body=body, is_read=True, if_match=if_match))
 
-    def delete(self, id_: str) -> Union[types.DeletePipeline202Response, None]:
+    def delete(self, id_: str, *, if_match: str | None = None) -> Union[types.DeletePipeline202Response, None]:
         """Stop and delete a pipeline."""
-        return cast("Union[types.DeletePipeline202Response, None]", self._transport.call("DELETE", f"/pipelines/{segment(id_)}"))
+        return cast("Union[types.DeletePipeline202Response, None]", self._transport.call("DELETE", f"/pipelines/{segment(id_)}", if_match=if_match))
 
     def get_status(self, id_: str) -> types.GetPipelineStatusResponse:
         """The desired status, and what the tasks report: positions, lag, rates, counters."""
         return cast("types.GetPipelineStatusResponse", self._transport.call("GET", f"/pipelines/{segment(id_)}/status"))
 
-    def start(self, id_: str, body: types.EmptyRequest | None = None) -> types.PipelineItem:
+    def start(self, id_: str, body: types.EmptyRequest | None = None, *, if_match: str | None = None) -> types.PipelineItem:
         """Start a created, stopped or failed pipeline."""
-        return cast("types.PipelineItem", self._transport.call("POST", f"/pipelines/{segment(id_)}/start", body=body))
+        return cast("types.PipelineItem", self._transport.call("POST", f"/pipelines/{segment(id_)}/start", body=body, if_match=if_match))
 
-    def pause(self, id_: str, body: types.EmptyRequest | None = None) -> types.PipelineItem:
+    def pause(self, id_: str, body: types.EmptyRequest | None = None, *, if_match: str | None = None) -> types.PipelineItem:
         """Pause after the current round."""
-        return cast("types.PipelineItem", self._transport.call("POST", f"/pipelines/{segment(id_)}/pause", body=body))
+        return cast("types.PipelineItem", self._transport.call("POST", f"/pipelines/{segment(id_)}/pause", body=body, if_match=if_match))
 
-    def resume(self, id_: str, body: types.EmptyRequest | None = None) -> types.PipelineItem:
+    def resume(self, id_: str, body: types.EmptyRequest | None = None, *, if_match: str | None = None) -> types.PipelineItem:
         """Resume after a pause."""
-        return cast("types.PipelineItem", self._transport.call("POST", f"/pipelines/{segment(id_)}/resume", body=body))
+        return cast("types.PipelineItem", self._transport.call("POST", f"/pipelines/{segment(id_)}/resume", body=body, if_match=if_match))
 
-    def stop(self, id_: str, body: types.EmptyRequest | None = None) -> types.PipelineItem:
+    def stop(self, id_: str, body: types.EmptyRequest | None = None, *, if_match: str | None = None) -> types.PipelineItem:
         """Stop after the current round."""
-        return cast("types.PipelineItem", self._transport.call("POST", f"/pipelines/{segment(id_)}/stop", body=body))
+        return cast("types.PipelineItem", self._transport.call("POST", f"/pipelines/{segment(id_)}/stop", body=body, if_match=if_match))
 
-    def restart(self, id_: str, body: types.EmptyRequest | None = None) -> types.PipelineItem:
+    def restart(self, id_: str, body: types.EmptyRequest | None = None, *, if_match: str | None = None) -> types.PipelineItem:
         """Restart the tasks."""
-        return cast("types.PipelineItem", self._transport.call("POST", f"/pipelines/{segment(id_)}/restart", body=body))
+        return cast("types.PipelineItem", self._transport.call("POST", f"/pipelines/{segment(id_)}/restart", body=body, if_match=if_match))
 
     def get_offsets(self, id_: str) -> types.GetPipelineOffsetsResponse:
         """Position, end and lag of every partition of the source."""
         return cast("types.GetPipelineOffsetsResponse", self._transport.call("GET", f"/pipelines/{segment(id_)}/offsets"))
 
-    def reset_offsets(self, id_: str, body: types.ResetOffsetsRequest) -> types.ResetOffsetsResponse:
+    def reset_offsets(self, id_: str, body: types.ResetOffsetsRequest, *, if_match: str | None = None) -> types.ResetOffsetsResponse:
         """Set where a stopped pipeline continues; a position that its sink keeps is set too."""
-        return cast("types.ResetOffsetsResponse", self._transport.call("POST", f"/pipelines/{segment(id_)}/offsets", body=body))
+        return cast("types.ResetOffsetsResponse", self._transport.call("POST", f"/pipelines/{segment(id_)}/offsets", body=body, if_match=if_match))
 
     def get_accounting(self, id_: str) -> types.GetPipelineAccountingResponse:
         """Records by outcome: totals of the chain over all revisions, and counts per step of the current revision."""
@@ -276,9 +276,9 @@ class Pipelines:
         """Get what the canary has found: how many records would differ, and examples."""
         return cast("types.GetCanaryResponse", self._transport.call("GET", f"/pipelines/{segment(id_)}/canary"))
 
-    def promote_canary(self, id_: str) -> types.Pipeline:
+    def promote_canary(self, id_: str, *, if_match: str | None = None, on_tag: Callable[[str], object] | None = None) -> types.Pipeline:
         """Make the canary’s version the running one: the next revision, which running tasks adopt between two rounds."""
-        return cast("types.Pipeline", self._transport.call("POST", f"/pipelines/{segment(id_)}/canary/promote"))
+        return cast("types.Pipeline", self._transport.call("POST", f"/pipelines/{segment(id_)}/canary/promote", if_match=if_match, on_tag=on_tag))
 
     def list_dead_letters(self, id_: str, *, page: Union[int, None] = None, page_size: Union[int, None] = None, cursor: Union[str, None] = None, sort: Union[Literal["failed_at", "-failed_at"], None] = None, step: Union[int, None] = None, error: Union[str, None] = None, module: Union[str, None] = None, version: Union[str, None] = None, pattern: Union[str, None] = None, status: Union[types.DeadLetterStatus, None] = None, partition: Union[int, None] = None, from_: Union[str, None] = None, to: Union[str, None] = None) -> types.ListDeadLettersResponse:
         """List the dead letters of a pipeline."""
@@ -392,17 +392,17 @@ class Secrets:
         """Store a secret; its value is never shown again."""
         return cast("types.Secret", self._transport.call("POST", "/secrets", body=body, is_idempotent=True, idempotency_key=idempotency_key))
 
-    def get(self, id_: str) -> types.Secret:
+    def get(self, id_: str, *, on_tag: Callable[[str], object] | None = None) -> types.Secret:
         """Get one secret, without its value."""
-        return cast("types.Secret", self._transport.call("GET", f"/secrets/{segment(id_)}"))
+        return cast("types.Secret", self._transport.call("GET", f"/secrets/{segment(id_)}", on_tag=on_tag))
 
-    def update(self, id_: str, body: types.UpdateSecretRequest) -> types.Secret:
+    def update(self, id_: str, body: types.UpdateSecretRequest, *, if_match: str | None = None, on_tag: Callable[[str], object] | None = None) -> types.Secret:
         """Change a secret’s value or description; pipelines that use it restart with a new value."""
-        return cast("types.Secret", self._transport.call("PATCH", f"/secrets/{segment(id_)}", body=body))
+        return cast("types.Secret", self._transport.call("PATCH", f"/secrets/{segment(id_)}", body=body, if_match=if_match, on_tag=on_tag))
 
-    def delete(self, id_: str) -> None:
+    def delete(self, id_: str, *, if_match: str | None = None) -> None:
         """Delete a secret that no pipeline uses."""
-        self._transport.call("DELETE", f"/secrets/{segment(id_)}")
+        self._transport.call("DELETE", f"/secrets/{segment(id_)}", if_match=if_match)
 
 
 class Streams:
@@ -421,13 +421,13 @@ class Streams:
         """Create a stream: a Kafka topic, new or adopted, with a registered schema."""
         return cast("types.CreateStreamResponse", self._transport.call("POST", "/streams", body=body, is_idempotent=True, idempotency_key=idempotency_key))
 
-    def get(self, id_: str) -> types.Stream:
+    def get(self, id_: str, *, on_tag: Callable[[str], object] | None = None) -> types.Stream:
         """Get one stream."""
-        return cast("types.Stream", self._transport.call("GET", f"/streams/{segment(id_)}"))
+        return cast("types.Stream", self._transport.call("GET", f"/streams/{segment(id_)}", on_tag=on_tag))
 
-    def update(self, id_: str, body: types.UpdateStreamRequest) -> types.Stream:
+    def update(self, id_: str, body: types.UpdateStreamRequest, *, if_match: str | None = None, on_tag: Callable[[str], object] | None = None) -> types.Stream:
         """Change a stream’s description, or its schema as its compatibility mode allows; 409 names every conflicting field."""
-        return cast("types.Stream", self._transport.call("PATCH", f"/streams/{segment(id_)}", body=body))
+        return cast("types.Stream", self._transport.call("PATCH", f"/streams/{segment(id_)}", body=body, if_match=if_match, on_tag=on_tag))
 
     def list_schemas(self, id_: str) -> types.ListStreamSchemasResponse:
         """List the schemas that a stream has had, the newest first: as many as fit 2 MiB, the current one always."""
@@ -437,9 +437,9 @@ class Streams:
         """What changing to a schema would break: its compatibility, and the pipelines whose configs name changed fields."""
         return cast("types.CheckStreamSchemaResponse", self._transport.call("POST", f"/streams/{segment(id_)}/schemas/check", body=body, is_read=True))
 
-    def delete(self, id_: str) -> None:
+    def delete(self, id_: str, *, if_match: str | None = None) -> None:
         """Delete a stream that no pipeline uses, with its data; an adopted topic and its schemas are kept."""
-        self._transport.call("DELETE", f"/streams/{segment(id_)}")
+        self._transport.call("DELETE", f"/streams/{segment(id_)}", if_match=if_match)
 
     def get_data(self, id_: str, *, limit: Union[int, None] = None, page: Union[int, None] = None, cursor: Union[str, None] = None, partition: Union[int, None] = None, order: Union[Literal["asc", "desc"], None] = None) -> types.GetStreamDataResponse:
         """Read a page of a stream’s records, each page sorted by time; with a cursor, pages follow one another by time too."""
