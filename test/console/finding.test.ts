@@ -194,7 +194,7 @@ describe.skipIf(!hasBrowser)('a record that turns its text around', () => {
     await write(client, stream.id, [{ who: '\u202Eevil 🍕' }])
     await inConsole(async ({ page }) => {
       await page.goto(at(`streams/${stream.id}`))
-      const shown = String.raw`{"who":"\u202eevil 🍕"}`
+      const shown = String.raw`{ "who": "\u202eevil 🍕" }`
       await page.getByRole('cell', { name: shown, exact: true }).waitFor()
       await page.getByRole('button', { name: '0:0' }).click()
       const all = page.getByRole('dialog').locator('pre')

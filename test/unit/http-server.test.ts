@@ -128,7 +128,7 @@ describe('a large answer', () => {
   async function serve(bytesMax: number, withoutProgressMs: number): Promise<void> {
     const unsent = createUnsentAnswers(bytesMax, MIB)
     const watched = endUnread(withoutProgressMs)
-    await listen((req, res) => {
+    const listening = await listen((req, res) => {
       const ctx = { req, res, body: Buffer.alloc(0) }
       const answer = async () => {
         const [, kind, size] = /^\/(.)(\d*)/.exec(req.url ?? '') ?? []
@@ -140,6 +140,8 @@ describe('a large answer', () => {
       const refuse = ({ status, headers }: ServiceError) => res.writeHead(status, headers)
       void watched(ctx as never, () => answer().catch(refuse as never)).then(() => res.end(res.headersSent ? 'refused' : ctx.body))
     })
+    // The system may take an answer long before its client has read it, and on a slow machine that is longer than clients are kept.
+    listening.keepAliveTimeout = 10 * withoutProgressMs
   }
   const ask = (path: string) => `GET /${path} HTTP/1.1\r\nHost: x\r\n\r\n`
 
