@@ -37,7 +37,8 @@ export async function chainOf(context: Context, given: string, file: string | un
   if (file === undefined) return { pipelineId, run: (place) => dps.pipelines.preview(pipelineId, place) }
   const [manifest, { name, source }] = [await manifestIn(file), await dps.pipelines.get(pipelineId)]
   const steps = stepsIn(manifest, file, name)
-  const isOwn = ({ module }: Step): boolean => Object.hasOwn(manifest.smartmodules ?? {}, module)
+  // One with a version runs as it was deployed.
+  const isOwn = ({ module, version }: Step): boolean => version === undefined && Object.hasOwn(manifest.smartmodules ?? {}, module)
   if (!steps.some(isOwn)) {
     const processors = steps.map(({ module, with: config, ...step }) => ({ module_id: module, config: config ?? {}, ...step }))
     return { pipelineId, run: (place) => dps.pipelines.preview(pipelineId, { ...place, processors }) }
@@ -49,11 +50,8 @@ export async function chainOf(context: Context, given: string, file: string | un
   const processors = steps.map((step): Trial['processors'][number] => {
     const config = step.with ?? {}
     if (!isOwn(step)) return { module_id: step.module, config, ...(step.version === undefined ? {} : { version: step.version }) }
-    const {
-      source: code,
-      wasm_binary,
-      config: { input_format, output_format, allowed_hosts } = {},
-    } = manifest.smartmodules?.[step.module] ?? {}
+    const { source: code, wasm_binary, config: formats } = manifest.smartmodules?.[step.module] ?? {}
+    const { input_format, output_format, allowed_hosts } = formats ?? {}
     const known = Object.entries({ source: code, wasm_binary, input_format, output_format, allowed_hosts })
     return { ...Object.fromEntries(known.filter(([, value]) => value !== undefined)), config }
   })
