@@ -101,6 +101,7 @@ const TrialStep = z
     input_format: Format.default('json'),
     output_format: Format.default('json'),
     config: Config.default({}),
+    name: Name.optional().describe('Of one that is not deployed: what the answer calls it'),
     allowed_hosts: AllowedHosts.optional().describe('Of a plug-in that is not deployed'),
   })
   .refine((step) => [step.module_id, step.source, step.wasm_binary].filter((each) => each !== undefined).length === 1, {

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { parse as parseYaml } from 'yaml'
 import { frame } from '../../shared/model/framing.ts'
 import { hasBrowser, linkFor, useConsole } from '../harness/browser.ts'
-import { eventually, loggedIn, service, unique } from '../harness/client.ts'
+import { eventually, loggedIn, patiently, service, unique } from '../harness/client.ts'
 import { createPipeline, createStream, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
 import { limitMs } from '../harness/machine-speed.ts'
 
@@ -251,6 +251,16 @@ describe.skipIf(!hasBrowser)('a record that fails', () => {
       { id: 'b', sum: 1, count: 0 },
       { id: 'c', sum: 2, count: 0 },
     ])
+    await eventually('both are dead letters', async () => {
+      const { body } = await client.call<{ total: number }>('GET', `/v1/pipelines/${id}/dead-letters`)
+      return body.total === 2
+    })
+    // As it is, a redrive gets neither through.
+    const { body: early } = await patiently(() => client.call<{ id: string }>('POST', `/v1/pipelines/${id}/dead-letters/redrive`, {}))
+    await eventually('the first redrive has ended', async () => {
+      const { body } = await client.call<{ status: string }>('GET', `/v1/jobs/${early.id}`)
+      return body.status === 'finished'
+    })
     await inConsole(async ({ page }) => {
       await page.goto(`${service().apiUrl}/console/pipelines/${id}/dead-letters`)
       await page.locator('.groups a').first().click()
@@ -283,6 +293,7 @@ describe.skipIf(!hasBrowser)('a record that fails', () => {
       expect(await difference.locator('.is').textContent()).toBe('3')
       // One that was redriven is shown as delivered, and its dead letter is still to be seen.
       await page.goto(`${service().apiUrl}/console/pipelines/${id}/records/0/1`)
+      await page.getByRole('heading', { name: 'Redriven by revision 1 dead letter' }).waitFor()
       await page.getByRole('heading', { name: 'Redriven by revision 2 delivered' }).waitFor()
       expect(await page.getByText('Nothing was delivered').count()).toBe(0)
       expect(await page.getByText('divide by zero').count()).toBe(1)

@@ -46,12 +46,23 @@ describe.skipIf(!hasBrowser)('a first pipeline whose name is taken', () => {
 })
 
 describe.skipIf(!hasBrowser)('a first pipeline of records that a stream would refuse', () => {
+  it('takes no file that is not UTF-8: its texts would be others', async () => {
+    await inConsole(async ({ page }) => {
+      await openForm(page)
+      const before = await page.getByLabel('Some records').inputValue()
+      const buffer = Buffer.from('id,land\na,Österreich\n', 'latin1')
+      await page.getByLabel('A file instead').setInputFiles({ name: 'latin.csv', mimeType: 'text/csv', buffer })
+      await page.getByText('is not UTF-8').waitFor()
+      expect(await page.getByLabel('Some records').inputValue()).toBe(before)
+    })
+  })
+
   it('is refused at the trial already, beside the records', async () => {
     await inConsole(async ({ page }) => {
       await openForm(page)
       await page.getByLabel('Some records').fill('{"id": "a1", "meta": {}}\n{"id": "a2", "meta": {"serial": 9007199254740993}}')
       await page.getByRole('button', { name: 'Try it on them' }).click()
-      await page.getByText('record 2, meta: a number that JSON readers would round; in quotes it keeps all digits').waitFor()
+      await page.getByText('record 2, meta, serial: a number that JSON readers would round; in quotes it keeps all digits').waitFor()
     })
   })
 })

@@ -84,6 +84,7 @@ describe('dps with a changed chain', () => {
     await writeFile(join(home, 'half.ts'), HALF('=='))
     const failing = await dps(['dlq', 'try', name, '--manifest', 'own.yaml', '-o', 'ndjson'])
     expect([failing.code, failing.out.match(/"outcome":"dead_letter"/g)?.length]).toEqual([1, 2])
+    expect(failing.out).toContain(`${half} failed the record`)
     expect((await dps(['preview', name, '--manifest', 'own.yaml'])).err).toContain('2 of 3 records failed')
     await writeFile(join(home, 'pinned.yaml'), manifest(MENDED, `{ module: ${half}, version: 1.0.0 }, `))
     expect(await dps(['preview', name, '--manifest', 'pinned.yaml'])).toMatchObject({

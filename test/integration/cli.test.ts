@@ -83,7 +83,7 @@ pipelines:
     expect(stale).toMatchObject({ code: 'conflict', status: 409 })
     expect(await dps(['apply', file, '--plan-hash', 'anotherone'])).toMatchObject({
       code: 2,
-      err: expect.stringContaining(`it is now ${hash}): were the same flags given`),
+      err: expect.stringContaining(`it is now ${hash}): the manifest or a flag`),
     })
     expect((await dps(['apply', file, '--plan-hash', hash.slice(0, 7)])).err).toContain('at least 8 characters')
     expect(await dps(['apply', file, '--plan-hash', hash.slice(0, 8)])).toMatchObject({

@@ -76,7 +76,7 @@ describe('a command that needs a process of the service', () => {
   it.each(commands)('waits until the service gives up by itself: dps %s', async (...command) => {
     const server = createServer((request, response) => {
       if (request.url === '/v1/auth/token') return void response.end('{"access_token":"t","token_type":"Bearer","expires_in":36000}')
-      response.end('{"ok":true,"details":[],"records":[],"steps":[],"modules":[],"input":{}}')
+      response.end('{"ok":true,"details":[],"records":[],"steps":[],"modules":[],"redrives":[],"input":{}}')
     })
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')

@@ -114,7 +114,7 @@ describe('numbers of pasted records', () => {
   const check = (text: string) => checkNumbers(rowsOf(text), schemaFrom(text))
 
   it('are refused where their stream would refuse them, with the record and the field', () => {
-    const told = 'record 2, meta: a number that JSON readers would round'
+    const told = 'record 2, meta, serial, 0: a number that JSON readers would round'
     expect(() => check('{"meta":{}}\n{"meta":{"serial":[9007199254740993]}}')).toThrow(told)
     expect(() => check('{"n":1e400}')).toThrow('record 1, n')
     expect(() => check('{"n":9007199254740993,"meta":{"serial":"9007199254740993","of":0.1000000000000000055}}')).not.toThrow()

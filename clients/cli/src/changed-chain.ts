@@ -53,7 +53,7 @@ export async function chainOf(context: Context, given: string, file: string | un
     const { source: code, wasm_binary, config: formats } = manifest.smartmodules?.[step.module] ?? {}
     const { input_format, output_format, allowed_hosts } = formats ?? {}
     const known = Object.entries({ source: code, wasm_binary, input_format, output_format, allowed_hosts })
-    return { ...Object.fromEntries(known.filter(([, value]) => value !== undefined)), config }
+    return { ...Object.fromEntries(known.filter(([, value]) => value !== undefined)), name: step.module, config }
   })
   return { pipelineId, run: (place) => dps.smartmodules.test({ ...place, processors, stream_id }) }
 }

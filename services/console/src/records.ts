@@ -1,6 +1,7 @@
 /** Records as they are shown: the bytes as text, exact, and the difference between two of them member by member. */
 import { ExactNumber, parseAsWritten, writeJson } from '../../../clients/typescript/src/core/exact-json.ts'
 import type { TraceRecord } from '../../../clients/typescript/src/generated/types.ts'
+import { Mistyped } from './typed.ts'
 
 /** Bytes in front of a value that name its schema: a zero, and four of the schema's id. */
 const FRAME_BYTES = 5
@@ -17,6 +18,13 @@ function textOf(bytes: Uint8Array): string | undefined {
   } catch {
     return undefined
   }
+}
+
+/** What a file holds. Throws Mistyped where that is not UTF-8: it would be another text. */
+export async function textOfFile(file: File): Promise<string> {
+  const text = textOf(new Uint8Array(await file.arrayBuffer()))
+  if (text === undefined) throw new Mistyped('/file', 'is not UTF-8')
+  return text
 }
 
 /** A value as JSON with all its digits; undefined where it is none. */

@@ -128,19 +128,26 @@ export function schemaOf(rows: readonly Row[]): Record<string, string> {
   )
 }
 
-/** Whether it holds a number beyond a double; where the field has `anyNumber`, also an integer that JSON readers would round. */
-function isRounded(value: unknown, anyNumber: boolean): boolean {
-  if (typeof value === 'object' && value !== null && !(value instanceof ExactNumber))
-    return Object.values(value).some((each) => isRounded(each, anyNumber))
+/** Where it holds a number beyond a double; where the field has `anyNumber`, also an integer that JSON readers would round. */
+function roundedAt(at: string, value: unknown, anyNumber: boolean): string | undefined {
+  if (isObject(value) || Array.isArray(value)) {
+    for (const [name, each] of Object.entries(value)) {
+      const found = roundedAt(`${at}, ${name}`, each, anyNumber)
+      if (found) return found
+    }
+    return undefined
+  }
   const number = typeof value === 'string' ? 0 : Number(value)
-  return !Number.isFinite(number) || (anyNumber && Number.isInteger(number) && !Number.isSafeInteger(number))
+  return !Number.isFinite(number) || (anyNumber && Number.isInteger(number) && !Number.isSafeInteger(number)) ? at : undefined
 }
 
 /** Throws Mistyped for numbers that the stream would refuse. */
 export function checkNumbers(rows: readonly Row[], schema: Record<string, string>): void {
   rows.forEach((row, at) => {
-    const name = Object.keys(row).find((each) => isRounded(row[each], /^(?:array<)*(?:any|object)/.test(schema[each]!)))
-    if (name !== undefined) throw wrong(`record ${at + 1}, ${name}: a number that JSON readers would round; in quotes it keeps all digits`)
+    for (const name of Object.keys(row)) {
+      const found = roundedAt(`record ${at + 1}, ${name}`, row[name], /^(?:array<)*(?:any|object)/.test(schema[name]!))
+      if (found) throw wrong(`${found}: a number that JSON readers would round; in quotes it keeps all digits`)
+    }
   })
 }
 

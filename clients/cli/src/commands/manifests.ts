@@ -72,7 +72,7 @@ async function planNamed({ dps }: Context, request: Parameters<Client['manifests
   const { hash } = plan
   if (hash.startsWith(given)) return plan
   throw new Misused(
-    `this is not the plan’s hash (it is now ${hash}): were the same flags given (--prune, --replace)? If so, something that the plan is about has changed since`,
+    `this is not the plan’s hash (it is now ${hash}): the manifest or a flag (--prune, --replace) is another one than dps diff had, or something that the plan is about has changed since`,
     { code: 'conflict', status: 409 },
   )
 }

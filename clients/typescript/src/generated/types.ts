@@ -1205,6 +1205,7 @@ export type TrialStep = {
   /** `"json"` by default */ input_format?: ValueFormat
   /** `"json"` by default */ output_format?: ValueFormat
   config?: JsonObject
+  /** Of one that is not deployed: what the answer calls it */ name?: string
   /** Of a plug-in that is not deployed */ allowed_hosts?: string[]
 }
 

@@ -8,6 +8,7 @@ import { Badge, Copy, Field, Refused, Table, Title } from '../parts/parts.tsx'
 import { SameAs } from '../parts/same-as.tsx'
 import { planRows } from '../plan-rows.ts'
 import { useAction, useQuery } from '../query.ts'
+import { textOfFile } from '../records.ts'
 import { asCurl, quoted } from '../same-as.ts'
 import { may } from '../session.ts'
 import { mayLeave, useUnsaved } from '../unsaved.ts'
@@ -99,7 +100,7 @@ function Form({ asked, onChange }: { asked: Asked; onChange(next: Asked): void }
   const plan = current?.plan
   useUnsaved(text !== '' && !current?.isDone)
   const set = (part: Partial<Asked>): void => onChange({ ...asked, ...part })
-  const take = (file: File | undefined) => run(async () => file && set({ text: await file.text() }))
+  const take = (file: File | undefined) => run(async () => file && set({ text: await textOfFile(file) }))
   const mayApply = (['pipelines:write', 'streams:write', 'smartmodules:write'] as const).every(may)
   /** What may be applied. */
   const open = plan && !current?.isDone && plan.changes.length > 0 ? plan : undefined

@@ -85,7 +85,7 @@ function End({ trace, by }: { trace: Trace | undefined; by: number | undefined }
       <h2>
         {by ? `Redriven by revision ${by}` : isDelivered ? 'As it was delivered' : 'Nothing was delivered'} <Badge text={trace.outcome} />
       </h2>
-      {by && trace.outcome === 'dead_letter' && <p class="refused">{trace.reason}</p>}
+      {by && !isDelivered && <p class={trace.outcome === 'dead_letter' ? 'refused' : 'quiet'}>{trace.reason}</p>}
       {trace.outputs.map((out, index) => (
         <Shown key={index} record={out} />
       ))}
@@ -171,6 +171,14 @@ export function RecordScreen({ id, partition, offset }: { id: string; partition:
               {trace.steps.map((step) => (
                 <Step key={step.step} step={step} />
               ))}
+              {by &&
+                trace.redrives.slice(0, -1).map(({ job_id, revision: ran, outcome }) => (
+                  <li key={job_id} class={outcome}>
+                    <h2>
+                      Redriven by revision {ran} <Badge text={outcome} />
+                    </h2>
+                  </li>
+                ))}
               <End trace={by === undefined ? trace : since.data} by={by} />
             </ol>
           </>

@@ -7,6 +7,7 @@ import { faultAt, Field, Refused, Title } from '../parts/parts.tsx'
 import { Results } from '../parts/results.tsx'
 import { SameAs, type Ways } from '../parts/same-as.tsx'
 import { useAction, useAll } from '../query.ts'
+import { textOfFile } from '../records.ts'
 import { checkNumbers, fedSchemaOf, generatedOf, isCsv, rowsOf, schemaOf, type Row } from '../rows.ts'
 import { may } from '../session.ts'
 import { asCurl, asYaml, needed, operand, quoted, variable } from '../same-as.ts'
@@ -232,7 +233,7 @@ export function Start() {
               void run(async () => {
                 const file = currentTarget.files?.[0]
                 if (file && file.size > WRITTEN_MAX) throw new Mistyped('/file', TOO_LARGE)
-                if (file) setText(await file.text())
+                if (file) setText(await textOfFile(file))
               })
             }
           />

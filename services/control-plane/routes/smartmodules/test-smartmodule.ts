@@ -34,7 +34,17 @@ async function resolveTrial({ db, workshop }: Pick<Deps, 'db' | 'workshop'>, { a
   let bytes = 0
   for (const [
     index,
-    { module_id, version, source, wasm_binary, config, input_format, output_format, allowed_hosts },
+    {
+      module_id,
+      version,
+      source,
+      wasm_binary,
+      name = source ? 'source' : 'wasm_binary',
+      config,
+      input_format,
+      output_format,
+      allowed_hosts,
+    },
   ] of processors.entries()) {
     if (module_id !== undefined) {
       const found: Detail[] = []
@@ -56,7 +66,6 @@ async function resolveTrial({ db, workshop }: Pick<Deps, 'db' | 'workshop'>, { a
     bytes += binary.length
     if (bytes > UPLOAD_BYTES_MAX)
       throw invalidRequest([{ path: `/processors/${index}`, message: `the uploads have more than ${UPLOAD_BYTES_MAX >> 20} MiB together` }])
-    const name = source ? 'source' : 'wasm_binary'
     const own = { ...UNDEPLOYED, name, sha256, kind, ...(extismFunction ? { extism_function: extismFunction } : {}) }
     steps.push({
       index,

@@ -1256,6 +1256,7 @@ TrialStep = TypedDict("TrialStep", {
     "input_format": "NotRequired[ValueFormat]",
     "output_format": "NotRequired[ValueFormat]",
     "config": "NotRequired[JsonObject]",
+    "name": "NotRequired[str]",
     "allowed_hosts": "NotRequired[List[str]]",
 })
 
