@@ -239,10 +239,10 @@ async function runIn(arena: Arena, mutation: Mutation | 'none', prefix: string):
   }
 }
 
-/** A mutation that was not caught is tried up to four times more: whether a kill hits the right moment is chance. */
+/** A mutation that was not caught is tried up to twice more: whether a kill hits the right moment is chance. */
 export async function runTrials(arena: Arena, mutations: readonly (Mutation | 'none')[], say: (line: string) => void): Promise<Trial[]> {
   let trials = await runOnce(arena, mutations, say)
-  for (let more = 0; more < 4; more++) {
+  for (let more = 0; more < 2; more++) {
     const missed = trials.filter(({ mutation, isCaught }) => mutation !== 'none' && !isCaught).map(({ mutation }) => mutation)
     if (missed.length === 0) break
     say(`trying again: ${missed.join(', ')}`)
