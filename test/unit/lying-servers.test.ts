@@ -97,7 +97,7 @@ it('a broker that leads nothing is asked again a few times a second, not in a lo
 })
 
 it.each(['write-answered-without-end', 'error-without-end', 'listing-without-end'])('a store’s answer is ended: %s', async (name) => {
-  const liar = await openLiar(LIES.find((each) => each.protocol === 's3' && each.name === name)!)
+  const liar = await openLiar(lieOf('s3', name))
   const keys = { accessKey: 'a', secretKey: 's', region: 'r', guard: undefined }
   const store = openS3Store({ bucket: 'bucket', endpoint: `http://127.0.0.1:${liar.port}`, ...keys })
   const { signal } = new AbortController()

@@ -3,17 +3,17 @@ import { Option } from 'commander'
 import { z } from 'zod'
 import type { Client, Manifest, Trace } from '../../typescript/src/index.ts'
 import { idOf, type Context } from './context.ts'
-import { manifestIn } from './manifest-file.ts'
+import { faultsIn, manifestIn } from './manifest-file.ts'
 import { Misused } from './outcome.ts'
 import { placeOf, type Trial } from './trials.ts'
 
 type Previewed = Awaited<ReturnType<Client['pipelines']['preview']>>
 type Place = Pick<Trial, 'from' | 'partition' | 'limit'>
-/** The option that chooses another chain. */
-export const manifestOption = () => new Option('--manifest <file>', 'not the chain that runs, but what this manifest has for the pipeline')
-
 /** `run` runs the chain over the records at the place. */
 export type Chain = { pipelineId: string; run(place: Place): Promise<Pick<Previewed, 'records' | 'not_run'>> }
+
+/** The option that chooses another chain. */
+export const manifestOption = () => new Option('--manifest <file>', 'not the chain that runs, but what this manifest has for the pipeline')
 
 const Steps = z
   .array(z.looseObject({ module: z.string(), version: z.string().optional(), with: z.record(z.string(), z.unknown()).nullish() }))
@@ -26,8 +26,7 @@ function stepsIn(manifest: Manifest, file: string, name: string): Step[] {
   if (typeof part !== 'object' || part === null) throw new Misused(`${file} has no pipeline named ${name}`)
   const steps = Steps.safeParse('steps' in part ? part.steps : [])
   if (steps.success) return steps.data ?? []
-  const faults = steps.error.issues.map(({ path, message }) => `pipelines.${name}.steps.${path.join('.')}: ${message}`)
-  throw new Misused(`${file}: ${faults.join('; ')}`)
+  throw new Misused(`${file}: ${faultsIn(steps.error, `pipelines.${name}.steps.`)}`)
 }
 
 /** The chain of the pipeline that is given by name or id; with a `file` the one that this manifest has for it. */
@@ -66,14 +65,12 @@ const AT_ONCE = 20
 export async function tracesAt({ run }: Chain, places: readonly RecordPlace[]): Promise<(Trace | undefined)[]> {
   const found = new Map<string, Trace>()
   const left = places.toSorted((a, b) => a.partition - b.partition || a.offset - b.offset)
-  const tryFrom = async ({ partition, offset }: RecordPlace, limit: number): Promise<void> => {
-    const { records } = await run({ from: { offsets: { [partition]: offset } }, partition, limit })
-    for (const trace of records) found.set(placeOf(trace), trace)
-  }
   for (const [index, first] of left.entries()) {
     if (found.has(placeOf(first))) continue
-    const last = left.slice(index).findLast((each) => each.partition === first.partition && each.offset < first.offset + AT_ONCE) ?? first
-    await tryFrom(first, last.offset - first.offset + 1)
+    const { partition, offset } = first
+    const last = left.slice(index).findLast((each) => each.partition === partition && each.offset < offset + AT_ONCE) ?? first
+    const { records } = await run({ from: { offsets: { [partition]: offset } }, partition, limit: last.offset - offset + 1 })
+    for (const trace of records) found.set(placeOf(trace), trace)
   }
   return places.map((place) => found.get(placeOf(place)))
 }

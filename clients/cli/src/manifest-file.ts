@@ -17,6 +17,10 @@ const Written = z.looseObject({
     .optional(),
 })
 
+/** What is wrong with a part of a manifest; `at` comes before its paths. */
+export const faultsIn = ({ issues }: z.ZodError, at = ''): string =>
+  issues.map(({ path, message }) => `${at}${path.join('.')}: ${message}`).join('; ')
+
 /** An object of JSON. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -39,8 +43,7 @@ export async function manifestIn(file: string): Promise<Manifest> {
     throw new Misused(`${file} ${what}: a manifest is an object with \`dps: 1\` and its \`set\` (see /manifest.schema.json of the service)`)
   }
   const written = Written.safeParse(value)
-  if (!written.success)
-    throw new Misused(`${file}: ${written.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ')}`)
+  if (!written.success) throw new Misused(`${file}: ${faultsIn(written.error)}`)
   const faults: string[] = []
   /** What a file holds. All files that can't be read are named at once. */
   const read = async <T extends object>(reading: Promise<T>): Promise<T | object> =>

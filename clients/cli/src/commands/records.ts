@@ -1,7 +1,7 @@
 /** Records: written to streams, read from them, followed, and explained. */
 import { createReadStream } from 'node:fs'
 import { Option, type Command } from 'commander'
-import { writeJson, type TailFrame, type TailRecord } from '../../../typescript/src/index.ts'
+import { lastRedrive, writeJson, type TailFrame, type TailRecord } from '../../../typescript/src/index.ts'
 import { chainOf, manifestOption } from '../changed-chain.ts'
 import { contextOf, idOf, WORKSHOP_TIMEOUT_MS, type Context, type Io } from '../context.ts'
 import { checkedLines, csvLines, jsonLines, linesOfFile, remembered } from '../input-lines.ts'
@@ -94,12 +94,6 @@ function showExplained({ out }: Context, { outcome, reason, revision, input, ste
     error: (each) => each.error?.message ?? '',
   })
   showLogs(out, [{ ...trace, steps }])
-}
-
-/** The redrive that decided what became of the record; undefined where it was not redriven, or was handled again since. */
-function lastRedrive({ redrives, redriven, revision }: Explained): Explained['redrives'][number] | undefined {
-  const last = redrives.at(-1)
-  return last && (redriven || (last.outcome === 'dead_letter' && last.revision >= revision)) ? last : undefined
 }
 
 function addExplain(program: Command, io: Io): void {

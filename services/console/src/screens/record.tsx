@@ -8,6 +8,7 @@ import type {
   TraceRecord,
   TraceStep,
 } from '../../../../clients/typescript/src/generated/types.ts'
+import { lastRedrive } from '../../../../clients/typescript/src/last-redrive.ts'
 import { HOME, post } from '../api.ts'
 import { nanoseconds } from '../format.ts'
 import { Difference } from '../parts/difference.tsx'
@@ -123,10 +124,8 @@ function useNeighbours(id: string, partition: number, offset: number): { before?
 
 export function RecordScreen({ id, partition, offset }: { id: string; partition: string; offset: string }) {
   const record = useQuery<ExplainRecordResponse>(`/pipelines/${id}/explain?partition=${partition}&offset=${offset}`)
-  const { redriven, redrives, revision } = record.data ?? {}
-  const last = redrives?.at(-1)
-  const failedAgain = !redriven && last?.outcome === 'dead_letter' && last.revision >= revision!
-  const by = redriven || failedAgain ? last?.revision : undefined
+  const last = record.data && lastRedrive(record.data)
+  const by = last?.revision
   const since = useQuery<ExplainRecordResponse>(
     by === undefined ? null : `/pipelines/${id}/explain?partition=${partition}&offset=${offset}&revision=${by}`,
   )
@@ -153,7 +152,7 @@ export function RecordScreen({ id, partition, offset }: { id: string; partition:
                 ? `handled by revision ${trace.revision}`
                 : `not handled yet; this is what revision ${trace.revision} would do`}
               {by && ', and has been redriven since'}
-              {failedAgain && ', where it failed again'}
+              {last?.outcome === 'dead_letter' && ', where it failed again'}
             </p>
             {trace.dead_letter_ids.length > 0 && (
               <p>
