@@ -1,10 +1,8 @@
 /** Contracts that inspect a pipeline: its positions, the outcomes of its records, and what it does to a single record. */
 import { z } from 'zod'
-import { LIMITS } from '../model/limits.ts'
 import { IdParams, JsonObject, LagNow, MeasureKind, RecordCounts, RecordError } from './common.ts'
 import { HeaderBytes, KeyBytes, ValueBytes } from './dead-letters.ts'
 import { contract, Id, queryInteger, Timestamp } from './contract.ts'
-import { PipelineRequest, StreamPlace } from './pipelines.ts'
 
 /** `GET …/offsets`: returns 200 with the position, end and lag of every source partition, in offsets. */
 export const getPipelineOffsetsContract = contract({
@@ -181,28 +179,18 @@ export const TraceStep = z
   })
   .meta({ id: 'TraceStep' })
 /** What a chain did to one source record, step by step. */
-export const Trace = z
-  .object({
-    partition: z.number().int(),
-    offset: z.number().int(),
-    outcome: z.enum(['delivered', 'filtered', 'dead_letter', 'skipped', 'failed']).meta({ id: 'RecordOutcome' }),
-    reason: z.string(),
-    input: TraceRecord,
-    outputs: z.array(TraceRecord),
-    steps: z.array(TraceStep),
-    truncated: z.literal(true).optional().describe('Some records are left out, because the response reached its size limit'),
-  })
-  .meta({ id: 'Trace' })
+export const Trace = z.object({
+  partition: z.number().int(),
+  offset: z.number().int(),
+  outcome: z.enum(['delivered', 'filtered', 'dead_letter', 'skipped', 'failed']).meta({ id: 'RecordOutcome' }),
+  reason: z.string(),
+  input: TraceRecord,
+  outputs: z.array(TraceRecord),
+  steps: z.array(TraceStep),
+  truncated: z.literal(true).optional().describe('Some records are left out, because the response reached its size limit'),
+})
 /** A trace as the API returns it. */
 export type Trace = z.output<typeof Trace>
-
-/** What an answer with traces says of records that have none. */
-export const NotRun = z
-  .number()
-  .int()
-  .min(1)
-  .optional()
-  .describe('So many of the last records were not run: a step did not return for the one before them, or the time for all was over')
 
 /** `GET …/explain`: returns 200 with the trace of one record through the revision that handled it. */
 export const explainRecordContract = contract({
@@ -248,38 +236,6 @@ export const explainRecordContract = contract({
           }),
         )
         .describe('The jobs that redrove it, the latest last: the trace of the last one’s revision shows what became of the record'),
-    }),
-  },
-})
-
-/** Body of a preview: the chain to try, and the records to run through it. */
-export const PreviewRequest = z
-  .strictObject({
-    processors: PipelineRequest.shape.processors.unwrap().optional().describe('Another chain to try; the pipeline’s own by default'),
-    from: StreamPlace.default('latest').describe('Where to start reading; `latest` reads the newest records'),
-    partition: z.number().int().min(0).max(100_000).optional(),
-    limit: z.number().int().min(1).max(LIMITS.preview_records_max).default(10),
-  })
-  .meta({ id: 'PreviewRequest' })
-
-/** `POST …/preview`: returns 200 with the traces of up to `limit` source records; writes and commits nothing. */
-export const previewPipelineContract = contract({
-  id: 'previewPipeline',
-  method: 'POST',
-  path: '/pipelines/:id/preview',
-  summary: 'Run a chain over real records of the source; writes and commits nothing',
-  tag: 'Operation',
-  scope: 'pipelines:read',
-  alsoScopes: ['streams:read'],
-  isRead: true,
-  mayConflict: true,
-  request: { params: IdParams, body: PreviewRequest.optional() },
-  responses: {
-    200: z.object({
-      pipeline_id: Id,
-      records: z.array(Trace),
-      not_run: NotRun,
-      truncated: z.literal(true).optional().describe('There are fewer records than requested, because they reached a size limit'),
     }),
   },
 })

@@ -236,7 +236,11 @@ export const listPipelinesContract = contract({
   summary: 'List pipelines',
   tag: 'Pipelines',
   scope: 'pipelines:read',
-  request: { query: ListQuery },
+  request: {
+    query: ListQuery.extend({
+      module_id: Reference.optional().describe('Only those with a step, or a canary, of the SmartModule with this id'),
+    }),
+  },
   responses: { 200: listOf('pipelines', PipelineItem) },
 })
 /** `GET /pipelines/:id`: returns 200 with one pipeline. */

@@ -17,9 +17,8 @@ import {
   SmartModuleKind,
   TimeSort,
 } from './common.ts'
-import { NotRun, Trace } from './observability.ts'
-import { StreamPlace } from './pipelines.ts'
 import { contract, Id, Timestamp } from './contract.ts'
+import { checkChoice, CHOICE, TRACED } from './trials.ts'
 
 /** Formats of the values that a SmartModule reads and writes. */
 export const FORMATS = ['json', 'text', 'bytes'] as const
@@ -143,7 +142,11 @@ const ModuleTestShown = z
   .object({
     title: z.string(),
     config: JsonObject,
-    records: z.array(z.object({ key: z.string().nullable(), value: z.unknown(), headers: Headers }).meta({ id: 'TrialRecordShown' })),
+    records: z.array(
+      z
+        .object({ key: z.string().nullable(), value: z.unknown(), headers: Headers, timestamp: z.string().optional() })
+        .meta({ id: 'TrialRecordShown' }),
+    ),
     out: z.array(z.unknown()),
     failures: z.array(z.string()),
   })
@@ -154,7 +157,7 @@ export const testSmartModuleContract = contract({
   id: 'testSmartModule',
   method: 'POST',
   path: '/smartmodules/test',
-  summary: 'Run records, given or of a stream, through steps that need not be deployed; writes nothing',
+  summary: 'Run records, given or of a stream or pipeline, through steps that need not be deployed; writes nothing',
   tag: 'SmartModules',
   scope: 'smartmodules:read',
   isRead: true,
@@ -174,22 +177,25 @@ export const testSmartModuleContract = contract({
             `must have at most ${TRIAL_UPLOADS_MAX} that are not deployed`,
           ),
         records: z.array(TrialRecord).min(1).max(LIMITS.preview_records_max).optional(),
-        stream_id: Reference.optional(),
-        from: StreamPlace.default('latest').describe('Of a stream: where to start reading; `latest` reads the newest records'),
-        partition: z.number().int().min(0).max(100_000).optional(),
-        limit: z.number().int().min(1).max(LIMITS.preview_records_max).default(10),
+        stream_id: Reference.optional().describe('Records of this stream'),
+        pipeline_id: Reference.optional().describe('Records of this pipeline’s source, or its dead letters; they end at its sink'),
+        ...CHOICE,
       })
-      .refine(({ records, stream_id }) => (records === undefined) !== (stream_id === undefined), {
-        path: ['records'],
-        message: 'either this or stream_id is required, and not both',
-      }),
+      .refine(
+        ({ records, stream_id, pipeline_id }) => [records, stream_id, pipeline_id].filter((each) => each !== undefined).length === 1,
+        {
+          path: ['records'],
+          message: 'either this, stream_id or pipeline_id is required, and not more than one',
+        },
+      )
+      .refine(({ dead_letters, pipeline_id }) => dead_letters === undefined || pipeline_id !== undefined, {
+        path: ['dead_letters'],
+        message: 'are those of a pipeline: pipeline_id is required',
+      })
+      .superRefine(checkChoice),
   },
   responses: {
-    200: z.object({
-      records: z.array(Trace),
-      not_run: NotRun,
-      truncated: z.literal(true).optional().describe('There are fewer records than requested, because they reached a size limit'),
-    }),
+    200: z.object(TRACED),
   },
 })
 

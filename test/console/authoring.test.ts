@@ -99,7 +99,7 @@ describe.skipIf(!hasBrowser)('a SmartModule', () => {
       const code = page.getByLabel('Code')
       const right = await codeIn(page)
       await writeCode(page, right.replace('.number(', '.nomber('))
-      await page.getByLabel('Newest records of').selectOption(from.id)
+      await page.getByRole('combobox', { name: /^Records/ }).selectOption(`stream:${from.id}`)
       await page.getByRole('button', { name: 'Run', exact: true }).click()
       await page.getByRole('button', { name: /line 7:/ }).click()
       expect(await page.locator('.cm-lintRange-error').innerText()).toBe('nomber')

@@ -33,7 +33,7 @@ describe.skipIf(!hasBrowser)('with more than a hundred streams', () => {
       await page.goto(at(`pipelines/${pipeline}/change`))
       await page.locator('option:checked', { hasText: last }).waitFor({ state: 'attached' })
       await page.goto(at('smartmodules/new'))
-      await page.getByLabel('Newest records of').selectOption({ label: last })
+      await page.getByRole('combobox', { name: /^Records/ }).selectOption({ label: last })
       await page.keyboard.press('Control+k')
       await page.getByRole('dialog').getByRole('combobox').fill(last)
       await page.getByRole('dialog').getByRole('option', { name: last }).waitFor()

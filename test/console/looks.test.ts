@@ -44,6 +44,7 @@ beforeAll(async () => {
       },
     }),
   )
+  const builtIn = await client.call<{ modules: { id: string }[] }>('GET', '/v1/smartmodules?name=dps/cel')
   manifest = {
     dps: 1,
     set: 'shop',
@@ -64,6 +65,7 @@ beforeAll(async () => {
     ['smartmodules', 'smartmodules'],
     ['editor', 'smartmodules/new'],
     ['smartmodule', `smartmodules/${module.id}`],
+    ['built-in', `smartmodules/${builtIn.body.modules[0]!.id}?records=letters:${id}`],
     ['connectors', 'connectors'],
     ['lineage', 'lineage'],
     ['jobs', 'jobs'],
@@ -118,10 +120,15 @@ describe.skipIf(!hasBrowser)('a screen', () => {
         await tab.page.getByRole('button', { name: 'Show the newest' }).click()
         await tab.page.getByRole('region', { name: 'Newest records' }).waitFor()
       }
-      if (name === 'smartmodule') {
+      if (name === 'smartmodule' || name === 'built-in') {
         await tab.page.locator('summary', { hasText: 'Versions' }).click()
         await tab.page.getByRole('button', { name: 'Run', exact: true }).click()
         await tab.page.getByRole('region', { name: 'What became of the records' }).waitFor()
+      }
+      if (name === 'smartmodule') {
+        await tab.page.getByLabel('Test', { exact: true }).fill('keeps all')
+        await tab.page.getByRole('button', { name: 'Keep these as a test' }).click()
+        await tab.page.getByText('Test keeps all').first().waitFor()
       }
       if (name === 'start') await tab.page.locator('summary', { hasText: 'The same as' }).click()
       if (name === 'manifests') {

@@ -276,7 +276,7 @@ describe.skipIf(!hasBrowser)('a viewer', () => {
     await page.getByRole('button', { name: 'Sign in by the link' }).click()
     await page.getByRole('heading', { name: 'Pipelines' }).waitFor()
     await page.goto(at('smartmodules/new'))
-    await page.getByLabel('Newest records of').waitFor()
+    await page.getByRole('combobox', { name: /^Records/ }).waitFor()
     expect(await page.getByRole('button', { name: 'Run', exact: true }).isDisabled()).toBe(true)
     await page.getByText('Your role may look, but not run or deploy code.').waitFor()
     expect(await page.getByRole('button', { name: 'Deploy' }).count()).toBe(0)

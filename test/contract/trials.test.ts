@@ -1,9 +1,9 @@
 /** SmartModules tried before they are deployed: over given records, and over those of a stream; nothing is written. */
 import { beforeAll, describe, expect, it } from 'vitest'
-import { loggedIn, patiently, service, unique, type Client } from '../harness/client.ts'
+import { eventually, loggedIn, patiently, service, unique, type Client } from '../harness/client.ts'
 import { openAccount } from '../harness/operator.ts'
 import { FRAMING_BYTES } from '../../shared/model/framing.ts'
-import { createStream, write, type Page } from '../harness/pipelines.ts'
+import { createPipeline, createStream, waitForStatus, write, type Page } from '../harness/pipelines.ts'
 
 let client: Client
 beforeAll(async () => {
@@ -188,6 +188,7 @@ export function filter(record: Record): bool {
     ])
     expect(await paths({ processors: [{ source: source(DOUBLE) }] })).toEqual(['/records'])
     expect(await paths({ processors: [{ source: source(DOUBLE) }], stream_id: 'st_unknown' })).toEqual(['/stream_id'])
+    expect(await paths({ processors: [{ source: source(DOUBLE) }], pipeline_id: 'pl_unknown' })).toEqual(['/pipeline_id'])
     expect(await paths({ processors: [{}], records })).toEqual(['/processors/0/module_id'])
     expect(await paths({ processors: Array.from({ length: 5 }, () => ({ source: source(DOUBLE) })), records })).toEqual(['/processors'])
   })
@@ -219,5 +220,132 @@ export function filter(record: Record): bool {
     const deployed = { processors: [{ module_id: 'dps/filter', config: { field: 'n', operator: 'exists' } }] }
     expect((await trial({ ...deployed, stream_id: id }, reader)).body.error!.message).toContain('streams:read')
     expect((await trial({ ...deployed, records: [{ value: { n: 1 } }] }, reader)).status).toBe(200)
+  })
+})
+
+describe('a trial of a pipeline’s records', () => {
+  type Tried = {
+    total?: number
+    records: {
+      offset: number
+      outcome: string
+      input: { timestamp: string }
+      outputs: { value: { json: unknown } }[]
+      dead_letter?: unknown
+    }[]
+  }
+  type Letters = { dead_letters: { id: string; offset: number }[] }
+  const KEEP = `import { Path, Record } from 'dps'
+const count = new Path('count')
+export function filter(record: Record): bool { return record.integer(count) > 0 }
+`
+  const MEAN = { set: { mean: 'value.sum / value.count' } }
+  let [id, name] = ['', '']
+  let moduleId = ''
+  let letters: Letters['dead_letters'] = []
+  const tried = async (body: object, by = client) =>
+    by.call<Tried>('POST', '/v1/smartmodules/test', { processors: [{ module_id: 'dps/cel', config: MEAN }], pipeline_id: id, ...body })
+  const previewed = (body: object) => client.call<Tried>('POST', `/v1/pipelines/${id}/preview`, body)
+  const offsets = ({ body }: { body: Tried }) => body.records.map(({ offset }) => offset)
+
+  beforeAll(async () => {
+    const schema = { sum: 'integer', count: 'integer' }
+    const [from, to] = [await createStream(client, schema, { partitions: 1 }), await createStream(client, { ...schema, mean: 'integer' })]
+    name = unique('keep')
+    moduleId = (await client.call<{ id: string }>('POST', '/v1/smartmodules', { name, source: source(KEEP.replace('> 0', '>= 0')) })).body
+      .id
+    id = await createPipeline(
+      client,
+      from.id,
+      [
+        { name, config: {} },
+        { name: 'dps/cel', config: MEAN },
+      ],
+      to.id,
+      { failure_threshold: 1 },
+    )
+    await waitForStatus(client, id, 'running')
+    await write(
+      client,
+      from.id,
+      [0, 1, 0, 2, 0].map((count, sum) => ({ sum, count })),
+    )
+    letters = await eventually('three are dead letters', async () => {
+      const { body } = await client.call<Letters>('GET', `/v1/pipelines/${id}/dead-letters`)
+      return body.dead_letters.length === 3 && body.dead_letters
+    })
+  })
+
+  it('runs its dead letters as a redrive would, those that failed last first, and says how each failed', async () => {
+    const { status, body } = await tried({ dead_letters: {}, limit: 2 })
+    expect([status, body.total]).toEqual([200, 3])
+    expect(body.records).toMatchObject([
+      { offset: 4, outcome: 'dead_letter', dead_letter: { id: letters[2]!.id, step: 2, error: { code: 'record_failed' } } },
+      { offset: 2, outcome: 'dead_letter', dead_letter: { id: letters[1]!.id } },
+    ])
+    const mended = [{ source: source(KEEP) }, { module_id: 'dps/cel', config: MEAN }]
+    expect((await tried({ processors: mended, dead_letters: { step: 2 } })).body.records.map(({ outcome }) => outcome)).toEqual(
+      Array(3).fill('filtered'),
+    )
+    expect((await tried({ dead_letters: { step: 1 } })).body).toMatchObject({ records: [], total: 0 })
+    // The record itself, not the dead letter that holds it.
+    const [newest] = (await tried({ limit: 1 })).body.records
+    expect([newest!.offset, newest!.dead_letter]).toEqual([4, undefined])
+    expect(body.records[0]!.input).toEqual(newest!.input)
+  })
+
+  it('runs dead letters through the pipeline’s own chain or another one, by id whatever has become of them', async () => {
+    const ids = [letters[0]!.id, letters[2]!.id]
+    const asked = {
+      processors: [{ module_id: 'dps/cel', config: { set: { mean: 'value.sum' } } }],
+      dead_letters: { ids: [...ids, 'dl_0_999', 'x'] },
+    }
+    expect((await previewed({ dead_letters: {} })).body.records.map(({ outcome }) => outcome)).toEqual(Array(3).fill('dead_letter'))
+    const answer = await previewed(asked)
+    expect(answer.body.records.map(({ outputs }) => outputs[0]?.value.json)).toEqual([
+      { sum: 4, count: 0, mean: 4 },
+      { sum: 0, count: 0, mean: 0 },
+    ])
+    const patched = await client.call('PATCH', `/v1/pipelines/${id}`, { processors: [{ module_id: name }, asked.processors[0]] })
+    expect(patched.status).toBe(200)
+    expect((await client.call('POST', `/v1/pipelines/${id}/dead-letters/redrive`, { ids: [ids[0]] })).status).toBe(202)
+    await eventually('it is redriven', async () => offsets(await previewed({ dead_letters: {} })).join() === '4,2')
+    await eventually('it has left none behind', async () => offsets(await previewed(asked)).join() === '4,0')
+  })
+
+  it('refuses dead letters beside a place of the source, and those of no pipeline', async () => {
+    const faults = async (answer: Promise<{ status: number; body: { error?: { details?: { path: string }[] } } }>) => {
+      const { status, body } = await answer
+      return [status, body.error?.details?.map(({ path }) => path)]
+    }
+    expect(await faults(previewed({ dead_letters: {}, from: 'latest' }))).toEqual([400, ['/from']])
+    expect(await faults(tried({ dead_letters: {}, partition: 0 }))).toEqual([400, ['/partition']])
+    expect(await faults(tried({ dead_letters: {}, pipeline_id: undefined, records: [{ value: 1 }] }))).toEqual([400, ['/dead_letters']])
+    expect(await faults(tried({ stream_id: 'st_1' }))).toEqual([400, ['/records']])
+    expect(await faults(previewed({ dead_letters: { ids: [] } }))).toEqual([400, ['/dead_letters/ids']])
+    expect(await faults(previewed({ dead_letters: { stp: 1 } }))).toEqual([400, ['/dead_letters/stp']])
+  })
+
+  it('needs what reading the pipeline’s records needs, and sees no other account’s', async () => {
+    const { client: other } = await openAccount('enterprise')
+    expect((await tried({ dead_letters: {} }, other)).body.error!.details).toMatchObject([{ path: '/pipeline_id' }])
+    for (const [scopes, missing] of [
+      [['smartmodules:read', 'streams:read'], 'pipelines:read'],
+      [['smartmodules:read', 'pipelines:read'], 'streams:read'],
+    ]) {
+      const key = await client.call<{ api_key: string; api_secret: string }>('POST', '/v1/keys', { name: unique('k'), scopes })
+      expect((await tried({}, await loggedIn(key.body))).body.error).toMatchObject({
+        code: 'forbidden',
+        message: expect.stringContaining(missing as string),
+      })
+    }
+  })
+
+  it('is found by the SmartModule that it uses', async () => {
+    const using = async (module: string) =>
+      (await client.call<{ pipelines: { id: string }[]; total: number }>('GET', `/v1/pipelines?module_id=${encodeURIComponent(module)}`))
+        .body
+    expect(await using(moduleId)).toMatchObject({ pipelines: [{ id }], total: 1 })
+    expect(await using('sm_other')).toMatchObject({ pipelines: [], total: 0 })
   })
 })

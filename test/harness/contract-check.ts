@@ -22,6 +22,7 @@ import * as smartmodules from '../../shared/api/smartmodules.ts'
 import * as streamRecords from '../../shared/api/stream-records.ts'
 import * as streams from '../../shared/api/streams.ts'
 import * as tail from '../../shared/api/tail.ts'
+import * as trials from '../../shared/api/trials.ts'
 
 const isContract = (value: unknown): value is Contract => typeof value === 'object' && value !== null && 'responses' in value
 
@@ -49,6 +50,7 @@ export const CONTRACTS: readonly Contract[] = [
   streamRecords,
   streams,
   tail,
+  trials,
 ].flatMap(contractsOf)
 
 const parametersIn = ({ path }: Contract): number => path.split(':').length

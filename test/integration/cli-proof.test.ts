@@ -93,6 +93,28 @@ describe('dps with a changed chain', () => {
     })
   })
 
+  it('runs a source over the dead letters of a pipeline, in place of the SmartModule that failed them', async () => {
+    const [failing, other] = [unique('shares'), unique('other')]
+    await writeFile(join(home, 'shares.ts'), HALF('=='))
+    expect(await dps(['deploy', 'shares.ts', '--name', failing])).toMatchObject({ code: 0 })
+    const steps = `[ { module: ${failing} }, { module: dps/cel, with: { set: { mean: '${MENDED}' } } } ]`
+    await writeFile(
+      join(home, 'more.yaml'),
+      `dps: 1\nset: ${unique('more')}\npipelines: { ${other}: { source: { stream: ${from} }, steps: ${steps}, sink: { stream: ${to} }, failure_threshold: 1 } }\n`,
+    )
+    expect(await dps(['apply', 'more.yaml'])).toMatchObject({ code: 0 })
+    await eventually('two are dead letters', async () => json<object[]>(await dps(['dlq', 'list', other, '-o', 'json'])).length === 2)
+    const tried = ['try', 'shares.ts', '--name', failing, '--dead-letters', other]
+    expect((await dps(tried)).err).toContain('2 of 2 records failed')
+    await writeFile(join(home, 'shares.ts'), HALF('<'))
+    const mended = await dps(tried)
+    expect(mended.code).toBe(0)
+    // Through the step behind it, too.
+    expect(mended.out).toMatch(/delivered +{"sum":2,"count":0} +{"sum":2,"count":0,"mean":0}/)
+    expect((await dps(['try', 'shares.ts', '--dead-letters', other])).err).toContain('has no step of shares: --name says')
+    expect((await dps(['try', 'shares.ts'])).err).toContain('either --stream, --records or --dead-letters is needed')
+  })
+
   it('names what is wrong with the manifest', async () => {
     await writeFile(join(home, 'other.yaml'), `dps: 1\nset: ${set}\npipelines: { other: {} }\n`)
     await writeFile(join(home, 'odd.yaml'), `dps: 1\nset: ${set}\npipelines: { ${name}: { steps: [ { modul: dps/cel } ] } }\n`)

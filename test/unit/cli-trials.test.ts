@@ -34,9 +34,9 @@ describe('a trial', () => {
     const file = join(folder, 'bad.ndjson')
     try {
       await writeFile(file, '{"n":1}\n\n{"n":\n')
-      await expect(recordsOf(contextOf('{}'), { last: 1, records: file })).rejects.toThrow(`${file}: line 3 is not JSON`)
+      await expect(recordsOf(contextOf('{}'), { last: 1, records: file }, 'bad')).rejects.toThrow(`${file}: line 3 is not JSON`)
       await writeFile(file, '\uFEFF{"n":1.50}\n\n{"n":2}\n')
-      expect((await recordsOf(contextOf('{}'), { last: 1, records: file })).records).toHaveLength(2)
+      expect((await recordsOf(contextOf('{}'), { last: 1, records: file }, 'bad')).records.records).toHaveLength(2)
     } finally {
       await rm(folder, { recursive: true, force: true })
     }

@@ -8,7 +8,7 @@ describe('a place of a request', () => {
     ['/processors/1/config/filter', 'step 2, filter'],
     ['/processors/0/config', 'step 1, config'],
     ['/manifest/pipelines/a~1b/steps/2/with/set', 'pipelines, a/b, step 3, with, set'],
-    ['/manifest/smartmodules/m/tests/0/out/0', 'smartmodules, m, sample 1, out, 0'],
+    ['/manifest/smartmodules/m/tests/0/out/0', 'smartmodules, m, test 1, out, 0'],
     ['/sink/config/table', 'sink, table'],
     ['/query/timestamp', 'timestamp'],
     ['/records', 'records'],

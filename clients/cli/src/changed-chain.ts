@@ -1,16 +1,16 @@
 /** A pipeline's chain as it runs, or as a manifest has it: run over records of the source, before it is applied. */
 import { Option } from 'commander'
 import { z } from 'zod'
-import type { Client, Manifest, Trace } from '../../typescript/src/index.ts'
+import type { Client, Manifest } from '../../typescript/src/index.ts'
 import { idOf, type Context } from './context.ts'
 import { faultsIn, manifestIn } from './manifest-file.ts'
 import { Misused } from './outcome.ts'
-import { placeOf, type Trial } from './trials.ts'
+import type { Trial } from './trials.ts'
 
 type Previewed = Awaited<ReturnType<Client['pipelines']['preview']>>
-type Place = Pick<Trial, 'from' | 'partition' | 'limit'>
-/** `run` runs the chain over the records at the place. */
-export type Chain = { pipelineId: string; run(place: Place): Promise<Pick<Previewed, 'records' | 'not_run'>> }
+type Choice = Pick<Trial, 'from' | 'partition' | 'limit' | 'dead_letters'>
+/** `run` runs the chain over the chosen records of the pipeline. */
+export type Chain = { run(choice: Choice): Promise<Omit<Previewed, 'pipeline_id'>> }
 
 /** The option that chooses another chain. */
 export const manifestOption = () => new Option('--manifest <file>', 'not the chain that runs, but what this manifest has for the pipeline')
@@ -33,19 +33,16 @@ function stepsIn(manifest: Manifest, file: string, name: string): Step[] {
 export async function chainOf(context: Context, given: string, file: string | undefined): Promise<Chain> {
   const { dps } = context
   const pipelineId = await idOf(context, 'pipeline', given)
-  if (file === undefined) return { pipelineId, run: (place) => dps.pipelines.preview(pipelineId, place) }
-  const [manifest, { name, source }] = [await manifestIn(file), await dps.pipelines.get(pipelineId)]
+  if (file === undefined) return { run: (choice) => dps.pipelines.preview(pipelineId, choice) }
+  const [manifest, { name }] = [await manifestIn(file), await dps.pipelines.get(pipelineId)]
   const steps = stepsIn(manifest, file, name)
   // One with a version runs as it was deployed.
   const isOwn = ({ module, version }: Step): boolean => version === undefined && Object.hasOwn(manifest.smartmodules ?? {}, module)
   if (!steps.some(isOwn)) {
     const processors = steps.map(({ module, with: config, ...step }) => ({ module_id: module, config: config ?? {}, ...step }))
-    return { pipelineId, run: (place) => dps.pipelines.preview(pipelineId, { ...place, processors }) }
+    return { run: (choice) => dps.pipelines.preview(pipelineId, { ...choice, processors }) }
   }
   // What the manifest has for its SmartModules may not be deployed yet.
-  const { stream_id } = source.config
-  if (typeof stream_id !== 'string')
-    throw new Misused(`${file} has SmartModules of its own for ${name}, which can be tried on records of a stream alone: deploy them first`)
   const processors = steps.map((step): Trial['processors'][number] => {
     const config = step.with ?? {}
     if (!isOwn(step)) return { module_id: step.module, config, ...(step.version === undefined ? {} : { version: step.version }) }
@@ -54,23 +51,5 @@ export async function chainOf(context: Context, given: string, file: string | un
     const known = Object.entries({ source: code, wasm_binary, input_format, output_format, allowed_hosts })
     return { ...Object.fromEntries(known.filter(([, value]) => value !== undefined)), name: step.module, config }
   })
-  return { pipelineId, run: (place) => dps.smartmodules.test({ ...place, processors, stream_id }) }
-}
-
-type RecordPlace = { partition: number; offset: number }
-/** So many records are run at once where several that are wanted are among them: each request may compile the sources anew. */
-const AT_ONCE = 20
-
-/** What the chain makes of the records at these places, in their order; undefined for those that the source no longer has. */
-export async function tracesAt({ run }: Chain, places: readonly RecordPlace[]): Promise<(Trace | undefined)[]> {
-  const found = new Map<string, Trace>()
-  const left = places.toSorted((a, b) => a.partition - b.partition || a.offset - b.offset)
-  for (const [index, first] of left.entries()) {
-    if (found.has(placeOf(first))) continue
-    const { partition, offset } = first
-    const last = left.slice(index).findLast((each) => each.partition === partition && each.offset < offset + AT_ONCE) ?? first
-    const { records } = await run({ from: { offsets: { [partition]: offset } }, partition, limit: last.offset - offset + 1 })
-    for (const trace of records) found.set(placeOf(trace), trace)
-  }
-  return places.map((place) => found.get(placeOf(place)))
+  return { run: (choice) => dps.smartmodules.test({ ...choice, processors, pipeline_id: pipelineId }) }
 }

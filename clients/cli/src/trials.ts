@@ -3,7 +3,7 @@ import { parse } from 'node:path'
 import { Readable } from 'node:stream'
 import { Option, type Command } from 'commander'
 import { z } from 'zod'
-import { ExactNumber, parseAsWritten, parseJson, writeJson, type Client, type ModuleTest } from '../../typescript/src/index.ts'
+import { canonicalJson, parseAsWritten, writeJson, type Client, type ModuleTest } from '../../typescript/src/index.ts'
 import { collect, idOf, type Context } from './context.ts'
 import { jsonLines, linesOfFile } from './input-lines.ts'
 import { Differs, integer, Misused } from './outcome.ts'
@@ -11,17 +11,19 @@ import type { Columns, Output } from './output.ts'
 import { readable, readableText } from './readable-files.ts'
 
 export type Trial = Parameters<Client['smartmodules']['test']>[0]
+type Step = Trial['processors'][number]
 type Tried = Awaited<ReturnType<Client['smartmodules']['test']>>
 type Trace = Tried['records'][number]
 
 /** Where a trial's records come from. */
-export type RecordOptions = { stream?: string; last: number; records?: string }
+export type RecordOptions = { stream?: string; last: number; records?: string; deadLetters?: string }
 
 /** The options by which records are chosen. */
 export const recordOptions = (command: Command): Command =>
   command
     .option('--stream <name>', 'take the newest records of this stream')
-    .option('--last <n>', 'of the stream', integer(1), 10)
+    .option('--dead-letters <pipeline>', 'take the pending ones that failed in it, and run this pipeline’s chain with it')
+    .option('--last <n>', 'of the stream, or of the dead letters', integer(1), 10)
     .option('--records <file>', 'take these: lines of JSON')
 
 type Formats = Pick<Trial['processors'][number], 'input_format' | 'output_format'>
@@ -66,26 +68,48 @@ type Uploaded = { source: NonNullable<Trial['processors'][number]['source']> } |
 export const moduleIn = async (file: string, at?: string): Promise<Uploaded> =>
   isBinary(file) ? { wasm_binary: (await readable(file, at ?? 'the binary')).toString('base64') } : { source: await sourceOf(file, at) }
 
-/** The value of `--config`. Throws Misused where it is no JSON object. */
-export const configOf = (given: string): Record<string, unknown> => {
+/** What `--config` is for. */
+export const CONFIG = 'of the step (as in the pipeline whose dead letters it takes, else {})'
+/** A step's config as `--config` gives it, where it does. Throws Misused where that is no JSON object. */
+export const configOf = (given: string | undefined): Pick<Step, 'config'> => {
+  if (given === undefined) return {}
   try {
-    return z.record(z.string(), z.unknown()).parse(parseAsWritten(given))
+    return { config: z.record(z.string(), z.unknown()).parse(parseAsWritten(given)) }
   } catch {
     throw new Misused('--config must be a JSON object')
   }
 }
 
-/** The part of a trial that says which records it takes. Throws Misused unless they are given in one way. */
-export async function recordsOf(
-  context: Context,
-  { stream, last, records }: RecordOptions,
-): Promise<Pick<Trial, 'records' | 'stream_id' | 'limit'>> {
-  if ((stream === undefined) === (records === undefined)) throw new Misused('either --stream or --records is needed')
-  if (stream !== undefined) return { stream_id: await idOf(context, 'stream', stream), limit: last }
+/** `records` says which records a trial takes; `chainWith` makes the chain that they run through, with this step in its place. */
+export type Chosen = {
+  records: Pick<Trial, 'records' | 'stream_id' | 'pipeline_id' | 'dead_letters' | 'limit'>
+  chainWith(step: Step): Step[]
+}
+
+/** The pending dead letters of the SmartModule in a pipeline, and its chain. Throws Misused where no step of it is this SmartModule. */
+async function deadLettersOf(context: Context, given: string, name: string, limit: number): Promise<Chosen> {
+  const pipeline_id = await idOf(context, 'pipeline', given)
+  const { processors } = await context.dps.pipelines.get(pipeline_id)
+  if (!processors.some((own) => own.name === name))
+    throw new Misused(`${given} has no step of ${name}: --name says what it is called there`)
+  return {
+    records: { pipeline_id, dead_letters: { module: name }, limit },
+    chainWith: (step) =>
+      processors.map(({ name: own, module_id, version, config }) => (own === name ? { config, ...step } : { module_id, version, config })),
+  }
+}
+
+/** The records of a trial of the SmartModule of this name. Throws Misused unless they are given in one way. */
+export async function recordsOf(context: Context, { stream, last, records, deadLetters }: RecordOptions, name: string): Promise<Chosen> {
+  if ([stream, records, deadLetters].filter((each) => each !== undefined).length !== 1)
+    throw new Misused('either --stream, --records or --dead-letters is needed')
+  if (deadLetters !== undefined) return deadLettersOf(context, deadLetters, name, last)
+  const chainWith = (step: Step): Step[] => [step]
+  if (stream !== undefined) return { records: { stream_id: await idOf(context, 'stream', stream), limit: last }, chainWith }
   const file = records ?? ''
   const bytes = await readable(file, '--records')
   const lines = await collect(linesOfFile(file, () => jsonLines(Readable.from([bytes]))))
-  return { records: lines.map(({ json }) => ({ value: parseAsWritten(json) })) }
+  return { records: { records: lines.map(({ json }) => ({ value: parseAsWritten(json) })) }, chainWith }
 }
 
 const valueOf = ({ value }: Trace['input']): string => writeJson((value as { json?: unknown } | null)?.json ?? value)
@@ -122,11 +146,15 @@ export const resultOf = (trace: Trace): string => {
   return trace.outputs.length === 0 ? 'dropped' : trace.outputs.map(valueOf).join('  ')
 }
 
+/** Says that so many records have no result. */
+export const notRun = (left: number): string =>
+  `${left} more ${left === 1 ? 'record was' : 'records were'} not run: a step did not return, or the time was over`
+
 /** Prints the traces. Throws Differs where a record failed. */
 export function showTraces({ out }: Context, { records: traces, not_run: left = 0 }: Pick<Tried, 'records' | 'not_run'>): void {
   out.many(traces, TRACE_COLUMNS)
   if (out.format === 'table') showLogs(out, traces)
-  if (left > 0) out.note(`${left} more ${left === 1 ? 'record was' : 'records were'} not run: a step did not return, or the time was over`)
+  if (left > 0) out.note(notRun(left))
   const failed = traces.filter((trace) => failureOf(trace) !== undefined).length
   if (failed > 0) throw new Differs(`${failed} of ${traces.length} records failed`)
 }
@@ -151,8 +179,8 @@ export async function faultsOf(
     }
     compare(
       'out',
-      traces.flatMap(({ outputs }) => outputs.map(({ value }) => sorted((value as { json?: unknown } | null)?.json ?? value))),
-      out.map(sorted),
+      traces.flatMap(({ outputs }) => outputs.map(({ value }) => canonicalJson((value as { json?: unknown } | null)?.json ?? value))),
+      out.map(canonicalJson),
     )
     compare(
       'failure',
@@ -161,17 +189,4 @@ export async function faultsOf(
     )
   }
   return faults
-}
-
-/** As JSON, members in the order of their names: their order is no difference, nor are 12.5 and 12.50. */
-const sorted = (value: unknown): string => writeJson(inOrder(value))
-const inOrder = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(inOrder)
-  if (value instanceof ExactNumber) return parseJson(value.text)
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(
-    Object.entries(value)
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([name, each]) => [name, inOrder(each)]),
-  )
 }

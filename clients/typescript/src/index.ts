@@ -1,4 +1,5 @@
 /** Client for Data Pipeline Service. */
+export { canonicalJson } from './canonical-json.ts'
 export { createClient, type Client, type WaitOptions } from './client.ts'
 export { ApiError, ConnectionError, type Detail } from './core/errors.ts'
 export type { ListenOptions, ServerEvent } from './core/events.ts'

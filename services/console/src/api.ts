@@ -87,6 +87,12 @@ export async function call<T>(method: string, path: string, body?: unknown, opti
 }
 
 export const get = <T>(path: string, signal?: AbortSignal): Promise<T> => call<T>('GET', path, undefined, signal ? { signal } : {})
+/** The resource, and the tag that it has. */
+export async function getTagged<T>(path: string): Promise<[resource: T, tag: string]> {
+  let tag = ''
+  const resource = await call<T>('GET', path, undefined, { onTag: (found) => (tag = found ?? '') })
+  return [resource, tag]
+}
 export const post = <T>(path: string, body?: unknown): Promise<T> => call<T>('POST', path, body)
 /** Changes a resource as long as it is what the tag says. */
 export const patch = <T>(path: string, body: unknown, ifMatch?: string): Promise<T> =>
@@ -96,5 +102,5 @@ export const remove = (path: string): Promise<void> => call<void>('DELETE', path
 /** A path with query parameters; those without a value are left out. */
 export function withQuery(path: string, query: Record<string, string | number | undefined>): string {
   const given = Object.entries(query).flatMap(([name, value]) => (value === undefined || value === '' ? [] : [[name, String(value)]]))
-  return given.length === 0 ? path : `${path}?${new URLSearchParams(given).toString()}`
+  return given.length === 0 ? path : `${path}${path.includes('?') ? '&' : '?'}${new URLSearchParams(given).toString()}`
 }

@@ -27,8 +27,11 @@ export async function textOfFile(file: File): Promise<string> {
   return text
 }
 
+/** A header's value. */
+export const headerText = (base64: string | null): string => (base64 === null ? '' : (textOf(bytesOf(base64)) ?? base64))
+
 /** A value as JSON with all its digits; undefined where it is none. */
-function jsonOf(value: Value): unknown {
+export function jsonOf(value: Value): unknown {
   if (value === null) return undefined
   const bytes = bytesOf(value.base64)
   const text = textOf(bytes[0] === 0 && bytes.length > FRAME_BYTES ? bytes.subarray(FRAME_BYTES) : bytes)

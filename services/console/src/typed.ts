@@ -20,7 +20,7 @@ export function jsonAt(at: string, text: string): unknown {
   }
 }
 
-const COUNTED: Record<string, string> = { records: 'record', processors: 'step', steps: 'step', tests: 'sample' }
+const COUNTED: Record<string, string> = { records: 'record', processors: 'step', steps: 'step', tests: 'test' }
 const LEFT_OUT = /^(?:query|manifest|config)$/
 
 /** A JSON pointer into a request, in words: `record 1, id`; of one below `at` what comes behind that, and an item with its noun. */

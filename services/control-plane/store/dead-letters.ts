@@ -1,6 +1,7 @@
 /** The projection of the dead-letter topics: the rows, the next offset to project per partition, and the rows taken by a redrive. */
 import { createHash } from 'node:crypto'
 import type { DeadLetterFilter, DeadLetterQuery } from '../../../shared/api/dead-letters.ts'
+import type { DeadLetterChoice } from '../../../shared/api/trials.ts'
 import { invalidRequest } from '../service-error.ts'
 import type { Queryable } from './database.ts'
 import type { Knex } from 'knex'
@@ -255,6 +256,28 @@ export async function listDeadLetters(
   const last = rows.length > shown.length ? shown.at(-1) : undefined
   const nextCursor = last && Buffer.from(`${last.failed_at.getTime()}:${last.letter_partition}:${last.letter_offset}`).toString('base64url')
   return { items, total: Number(count), nextCursor, isCut: shown.length < Math.min(rows.length, query.page_size) }
+}
+
+const CHOSEN = ['letter_partition', 'letter_offset', 'partition', 'record_offset', 'step', 'error_code', 'error_message'] as const
+/** A dead letter that a trial runs: its place, that of its record, and how it failed. */
+export type ChosenDeadLetter = Pick<DeadLetterRow, (typeof CHOSEN)[number]>
+
+/** The first of the chosen dead letters, those that failed last first; `total` counts all of them. */
+export async function chooseDeadLetters(
+  db: Queryable,
+  pipelineId: string,
+  { ids, ...filter }: DeadLetterChoice,
+  limit: number,
+): Promise<{ letters: ChosenDeadLetter[]; total: number }> {
+  const scope = filtered(db, pipelineId, ids ? filter : { ...filter, status: 'pending' })
+  if (ids) void scope.whereRaw(IN_PLACES, columnsOf(ids.flatMap((id) => parseDeadLetterId(id) ?? [])))
+  const [{ count }] = (await scope.clone().count('* as count')) as [{ count: string }]
+  const sort = ['failed_at', 'letter_partition', 'letter_offset'].map((column) => ({ column, order: 'desc' }))
+  const letters: ChosenDeadLetter[] = await scope
+    .select(...CHOSEN)
+    .orderBy(sort)
+    .limit(limit)
+  return { letters, total: Number(count) }
 }
 
 /** Dead letters that failed alike; `latest` is the last of them. */

@@ -180,14 +180,15 @@ const LISTED = ['id', 'name', 'description', 'status', 'status_reason', 'revisio
 export type ListedPipeline = Pick<PipelineRow, (typeof LISTED)[number]>
 
 /** A page of the account's pipelines, without those being deleted. */
-export async function listPipelines(db: Queryable, accountId: string, page: PageRequest): Promise<Page<ListedPipeline>> {
-  return findPage(
-    db('pipelines')
-      .where({ account_id: accountId })
-      .whereNot('status', 'deleting')
-      .select(...LISTED),
-    page,
-  )
+export async function listPipelines(
+  db: Queryable,
+  accountId: string,
+  { module_id, ...page }: PageRequest & { module_id?: string | undefined },
+): Promise<Page<ListedPipeline>> {
+  const scope = db('pipelines').where({ account_id: accountId }).whereNot('status', 'deleting')
+  if (module_id !== undefined)
+    void scope.whereIn('id', db('pipeline_uses').select('pipeline_id').where({ kind: 'smartmodule', used_id: module_id }))
+  return findPage(scope.select(...LISTED), page)
 }
 
 /** The changed pipeline. Throws a unique violation when its new name is taken. */

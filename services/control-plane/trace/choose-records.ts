@@ -13,7 +13,7 @@ import type { SourceRecord } from './trace.ts'
 const READ_AT_ONCE = 8
 
 /** Limit for the records and what the steps make of them, which stay in memory until the response is built. */
-const BYTES_MAX = 8 << 20
+export const BYTES_MAX = 8 << 20
 
 /** A place of the stream; or, by partition, right before the records at these offsets, or from them on. */
 export type From = { place: StreamPlace } | { before: readonly bigint[] } | { after: readonly bigint[] }

@@ -21,7 +21,7 @@ type Asked = { partition?: number | undefined; limit: number } & (
 export async function streamRecords(
   deps: Pick<Deps, 'cluster' | 'db' | 'sourceReader' | 'readPacer'>,
   { accountId }: Caller,
-  { from, partition, limit }: { from: StreamPlace; partition?: number | undefined; limit: number },
+  { from = 'latest', partition, limit }: { from?: StreamPlace | undefined; partition?: number | undefined; limit: number },
   streamId: string,
   steps: number,
 ) {

@@ -3,6 +3,7 @@ import { beforeAll } from 'vitest'
 import * as observabilityApi from '../../../shared/api/observability.ts'
 import * as logsApi from '../../../shared/api/logs.ts'
 import * as canaryApi from '../../../shared/api/canary.ts'
+import * as trialsApi from '../../../shared/api/trials.ts'
 import { describeAnswers } from '../../harness/answers.ts'
 import { loggedIn, service, type Client } from '../../harness/client.ts'
 import { contractsOf } from '../../harness/contract-check.ts'
@@ -45,7 +46,7 @@ async function withCanary(): Promise<string> {
   return id
 }
 
-describeAnswers([...contractsOf(observabilityApi), ...contractsOf(logsApi), ...contractsOf(canaryApi)], {
+describeAnswers([...contractsOf(observabilityApi), ...contractsOf(trialsApi), ...contractsOf(logsApi), ...contractsOf(canaryApi)], {
   client: () => client,
   room: () => room,
   cases: {

@@ -1,11 +1,11 @@
 /** Records that failed: listed, grouped, shown, and sent again; replays, and jobs that are waited for. */
 import { Option, type Command } from 'commander'
 import type { Job } from '../../../typescript/src/index.ts'
-import { chainOf, manifestOption, tracesAt } from '../changed-chain.ts'
+import { chainOf, manifestOption } from '../changed-chain.ts'
 import { collect, contextOf, idOf, WORKSHOP_TIMEOUT_MS, type Context, type Io } from '../context.ts'
 import { Differs, integer, Misused } from '../outcome.ts'
 import { during } from '../progress.ts'
-import { placeOf, resultOf } from '../trials.ts'
+import { notRun, placeOf, resultOf } from '../trials.ts'
 
 /** The results of a job's records. A redrive's had failed before. */
 const becameOf = ({ kind, records: { in: handled, out, filtered, skipped, failed } }: Job): string =>
@@ -86,18 +86,16 @@ function addTry(dlq: Command, io: Io): void {
     .action(async (given: string, { last, manifest, ...group }: TryOptions, command: Command) => {
       const context = contextOf(io, command, { timeoutMs: WORKSHOP_TIMEOUT_MS })
       const chain = await chainOf(context, given, manifest)
-      const asked = { ...filterOf(group), status: 'pending', sort: '-failed_at', page_size: last } as const
-      const { dead_letters: letters, total } = await context.dps.pipelines.listDeadLetters(chain.pipelineId, asked)
-      if (letters.length === 0) return context.out.many([], {}, NONE)
-      const traces = await during(io, `trying ${letters.length} of ${total}`, tracesAt(chain, letters))
-      const tried = letters.flatMap(({ error }, index) => {
-        const trace = traces[index]
-        return trace ? [{ was: `${error.code}: ${error.message}`, ...trace }] : []
+      const trying = chain.run({ dead_letters: filterOf(group), limit: last })
+      const { records, total = 0, not_run: left = 0 } = await during(io, 'trying the newest dead letters', trying)
+      if (total === 0) return context.out.many([], {}, NONE)
+      const tried = records.map((trace) => {
+        const { code, message } = trace.dead_letter?.error ?? { code: '', message: '' }
+        return { was: `${code}: ${message}`, ...trace }
       })
       context.out.many(tried, { record: placeOf, was: ({ was }) => was, 'would be': ({ outcome }) => outcome, out: resultOf })
-      const gone = letters.length - tried.length
-      if (gone > 0) io.note(`${gone} more ${gone === 1 ? 'is' : 'are'} no longer in the source`)
-      if (total > letters.length) io.note(`the newest ${letters.length} of ${total}`)
+      if (left > 0) io.note(notRun(left))
+      if (total > tried.length) io.note(`the newest ${tried.length} of ${total}`)
       const failed = tried.filter(({ outcome }) => outcome === 'dead_letter').length
       if (failed > 0) throw new Differs(`${failed} of ${tried.length} would fail again`)
     })

@@ -8,6 +8,7 @@ import { Interrupted, ofSource, outcomeOf, textOf } from '../outcome.ts'
 import { during } from '../progress.ts'
 import { samplesAt } from '../samples.ts'
 import {
+  CONFIG,
   configOf,
   faultsOf,
   formatOptions,
@@ -21,11 +22,12 @@ import {
   sourceOf,
   workOn,
   type FormatOptions,
+  type Chosen,
   type RecordOptions,
   type Trial,
 } from '../trials.ts'
 
-type Options = RecordOptions & FormatOptions & { config: string; samples?: string }
+type Options = RecordOptions & FormatOptions & { config?: string; samples?: string }
 type Wish = 'saved' | 'run' | 'deploy' | 'quit' | 'interrupt'
 
 /** As terminals send them. */
@@ -77,17 +79,20 @@ async function* wishes(io: Io, file: string): AsyncGenerator<Wish, void, void> {
   }
 }
 
-/** The result of each record, and what the SmartModule logged for it. */
-type Results = Map<string, { in: unknown; result: string; logs: string[] }>
+/** The result of each record, what the SmartModule logged for it, and the id of the dead letter that it is. */
+type Results = Map<string, { in: unknown; result: string; logs: string[]; letter: string | undefined }>
+type Asked = Chosen['records'] & Pick<Trial, 'from'>
 
-/** The same records of a stream again, whatever was written to it since. */
-function sameAgain(results: Results): Pick<Trial, 'from' | 'limit'> {
+/** The same records again, whatever was written to the stream since, or has failed, or was redriven. */
+function sameAgain(chosen: Chosen['records'], results: Results): Asked {
+  if (results.size === 0 || chosen.records) return chosen
+  if (chosen.dead_letters) return { ...chosen, dead_letters: { ids: [...results.values()].flatMap(({ letter }) => letter ?? []) } }
   const offsets: Record<string, number> = {}
   for (const place of results.keys()) {
     const [partition, offset] = place.split(':').map(Number) as [number, number]
     offsets[partition] = Math.min(offset, offsets[partition] ?? offset)
   }
-  return results.size === 0 ? {} : { from: { offsets }, limit: results.size }
+  return { ...chosen, from: { offsets }, limit: results.size }
 }
 
 export function addDevCommand(program: Command, io: Io): void {
@@ -100,19 +105,24 @@ export function addDevCommand(program: Command, io: Io): void {
     }
   }
 
-  async function resultsOf({ dps }: Context, step: Trial['processors'][number], records: object): Promise<Results> {
-    const traces = (await dps.smartmodules.test({ processors: [step], ...records })).records
+  async function resultsOf({ dps }: Context, processors: Trial['processors'], records: Asked): Promise<Results> {
+    const traces = (await dps.smartmodules.test({ processors, ...records })).records
     return new Map(
       traces.map((trace) => [
         placeOf(trace),
-        { in: trace.input.value, result: resultOf(trace), logs: logsOf(trace).map(({ line }) => line) },
+        {
+          in: trace.input.value,
+          result: resultOf(trace),
+          logs: logsOf(trace).map(({ line }) => line),
+          letter: trace.dead_letter?.id,
+        },
       ]),
     )
   }
 
   formatOptions(recordOptions(program.command('dev <source>')))
     .description('run a SmartModule’s source over records whenever it is saved, and show what changed; d deploys, r runs again, q quits')
-    .option('--config <json>', 'of the step', '{}')
+    .option('--config <json>', CONFIG)
     .option('--samples <file>', 'run and deployed with it: records and what comes out of them, or a folder of such files')
     .action(async (given: string, { config: text, samples, ...chosen }: Options, command: Command) => {
       const context = contextOf(io, command, { timeoutMs: WORKSHOP_TIMEOUT_MS })
@@ -121,19 +131,18 @@ export function addDevCommand(program: Command, io: Io): void {
       const name = chosen.name ?? nameOf(file)
       const config = configOf(text)
       const formats = await formatsOf(context, file, chosen)
-      const newest = await recordsOf(context, chosen)
-      let records: Awaited<ReturnType<typeof recordsOf>> & Pick<Trial, 'from'> = newest
+      const { records: newest, chainWith } = await recordsOf(context, chosen, name)
+      let records: Asked = newest
       let code: string | undefined
       let before: Results | undefined
       let beforeName = ''
 
-      const keep = (results: Results): void =>
-        void (records = newest.stream_id === undefined ? newest : { ...newest, ...sameAgain(results) })
+      const keep = (results: Results): void => void (records = sameAgain(newest, results))
 
       async function run(): Promise<void> {
         const source = await sourceOf(file)
         code = source.code
-        const running = resultsOf(context, { source, ...formats, config }, records)
+        const running = resultsOf(context, chainWith({ source, ...formats, ...config }), records)
         const results = await ofSource(given, during(io, workOn(file, name), running))
         keep(results)
         let changed = 0
@@ -171,7 +180,7 @@ export function addDevCommand(program: Command, io: Io): void {
       const deployed = (await dps.smartmodules.list({ name })).modules.find((each) => each.name === name)
       if (deployed) {
         await attempt(async () => {
-          const running = resultsOf(context, { module_id: deployed.id, config }, records)
+          const running = resultsOf(context, chainWith({ module_id: deployed.id, ...config }), records)
           before = await during(io, `running ${name} ${deployed.version}`, running)
           keep(before)
           beforeName = `in version ${deployed.version}`

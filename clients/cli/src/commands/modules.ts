@@ -7,6 +7,7 @@ import { during } from '../progress.ts'
 import { samplesAt } from '../samples.ts'
 import { secretFrom } from '../secret-input.ts'
 import {
+  CONFIG,
   configOf,
   faultsOf,
   formatOptions,
@@ -22,19 +23,20 @@ import {
   type RecordOptions,
 } from '../trials.ts'
 
-type TryOptions = RecordOptions & FormatOptions & { config: string }
+type TryOptions = RecordOptions & FormatOptions & { config?: string }
 type SecretOptions = { description?: string; connectors?: string[]; hosts?: string[] }
 type DeployOptions = { name?: string; samples?: string; description?: string }
 
 export function addModuleCommands(program: Command, io: Io): void {
   formatOptions(recordOptions(program.command('try <source>')))
     .description('run a SmartModule’s source, or its binary (.wasm), over records, without deploying it; fails where a record fails')
-    .option('--config <json>', 'of the step', '{}')
-    .action(async (file: string, { config, ...records }: TryOptions, command: Command) => {
+    .option('--config <json>', CONFIG)
+    .action(async (file: string, { config, ...options }: TryOptions, command: Command) => {
       const context = contextOf(io, command, { timeoutMs: WORKSHOP_TIMEOUT_MS })
-      const processors = [{ ...(await moduleIn(file)), ...(await formatsOf(context, file, records)), config: configOf(config) }]
-      const chosen = await recordsOf(context, records)
-      showTraces(context, await ofSource(file, during(io, workOn(file), context.dps.smartmodules.test({ processors, ...chosen }))))
+      const step = { ...(await moduleIn(file)), ...(await formatsOf(context, file, options)), ...configOf(config) }
+      const { records, chainWith } = await recordsOf(context, options, options.name ?? nameOf(file))
+      const trying = context.dps.smartmodules.test({ processors: chainWith(step), ...records })
+      showTraces(context, await ofSource(file, during(io, workOn(file), trying)))
     })
   formatOptions(program.command('test <source>'))
     .description('run a SmartModule’s samples, without deploying it; fails where one comes out differently')

@@ -40,7 +40,15 @@ export type SmartmodulesGetVersionQuery = { binary?: T.Flag }
 
 export type ConnectorsListQuery = { page?: number; page_size?: number; name?: string; sort?: T.ListSort; kind?: T.ConnectorKind }
 
-export type PipelinesListQuery = { page?: number; page_size?: number; name?: string; status?: string; sort?: T.ListSort; cursor?: string }
+export type PipelinesListQuery = {
+  page?: number
+  page_size?: number
+  name?: string
+  status?: string
+  sort?: T.ListSort
+  cursor?: string
+  module_id?: string
+}
 
 export type PipelinesCreateQuery = { check?: T.Flag }
 
@@ -139,7 +147,7 @@ export function createResources(transport: Transport) {
       /** Compile a source without deploying it; says line and column of what is wrong. */
       compile: (body: T.CompileSmartModuleRequest, options: RequestOptions = {}) =>
         call<T.CompileSmartModuleResponse>('POST', '/smartmodules/compile', { body, isRead: true, ...options }),
-      /** Run records, given or of a stream, through steps that need not be deployed; writes nothing. */
+      /** Run records, given or of a stream or pipeline, through steps that need not be deployed; writes nothing. */
       test: (body: T.TestSmartModuleRequest, options: RequestOptions = {}) =>
         call<T.TestSmartModuleResponse>('POST', '/smartmodules/test', { body, isRead: true, ...options }),
       /** Deploy a SmartModule, as WebAssembly or as a source; under an existing name it becomes the next version. */
@@ -286,7 +294,7 @@ export function createResources(transport: Transport) {
       /** Run one source record again through the revision that handled it, or another one, and report what each step did. */
       explainRecord: (id: string, query: PipelinesExplainRecordQuery, options: RequestOptions = {}) =>
         call<T.ExplainRecordResponse>('GET', `/pipelines/${segment(id)}/explain`, { query, ...options }),
-      /** Run a chain over real records of the source; writes and commits nothing. */
+      /** Run a chain over real records of the source, or over dead letters; writes and commits nothing. */
       preview: (id: string, body?: T.PreviewRequest, options: RequestOptions = {}) =>
         call<T.PreviewPipelineResponse>('POST', `/pipelines/${segment(id)}/preview`, { body, isRead: true, ...options }),
       /** Get what the canary has found: how many records would differ, and examples. */

@@ -211,6 +211,18 @@ export type DeadLetter = {
   job_id: string | null
 }
 
+export type DeadLetterChoice = {
+  step?: number
+  error?: string
+  /** Empty for what the sink did not take */ module?: string
+  /** Empty for what the sink did not take */ version?: string
+  /** Exactly as a group shows it */ pattern?: string
+  partition?: number
+  from?: string
+  to?: string
+  /** These, whatever has become of them; without it, pending ones */ ids?: string[]
+}
+
 export type DeadLetterFilter = {
   step?: number
   error?: string
@@ -888,12 +900,14 @@ export type PreviewPipelineResponse = {
   records: Trace[]
   /** So many of the last records were not run: a step did not return for the one before them, or the time for all was over */ not_run?: number
   /** There are fewer records than requested, because they reached a size limit */ truncated?: true
+  /** Where dead letters are run: how many the selection has in all */ total?: number
 }
 
 export type PreviewRequest = {
   /** Another chain to try; the pipeline’s own by default */ processors?: ProcessorEntry[]
-  /** Where to start reading; `latest` reads the newest records */ from?: StreamPlace
+  /** Where to start reading; `latest`, the default, reads the newest records */ from?: StreamPlace
   partition?: number
+  /** In place of records of the source: dead letters of the pipeline as a redrive runs them, those that failed last first */ dead_letters?: DeadLetterChoice
   /** `10` by default */ limit?: number
 }
 
@@ -1139,9 +1153,11 @@ export type TaskRole = 'chain' | 'intake'
 export type TestSmartModuleRequest = {
   processors: TrialStep[]
   records?: TrialRecord[]
-  stream_id?: string
-  /** Of a stream: where to start reading; `latest` reads the newest records */ from?: StreamPlace
+  /** Records of this stream */ stream_id?: string
+  /** Records of this pipeline’s source, or its dead letters; they end at its sink */ pipeline_id?: string
+  /** Where to start reading; `latest`, the default, reads the newest records */ from?: StreamPlace
   partition?: number
+  /** In place of records of the source: dead letters of the pipeline as a redrive runs them, those that failed last first */ dead_letters?: DeadLetterChoice
   /** `10` by default */ limit?: number
 }
 
@@ -1149,6 +1165,7 @@ export type TestSmartModuleResponse = {
   records: Trace[]
   /** So many of the last records were not run: a step did not return for the one before them, or the time for all was over */ not_run?: number
   /** There are fewer records than requested, because they reached a size limit */ truncated?: true
+  /** Where dead letters are run: how many the selection has in all */ total?: number
 }
 
 export type TextHeaders = Record<string, string>
@@ -1164,6 +1181,11 @@ export type Trace = {
   outputs: TraceRecord[]
   steps: TraceStep[]
   /** Some records are left out, because the response reached its size limit */ truncated?: true
+  /** Where dead letters are run: this one, and how it failed */ dead_letter?: {
+    /** Opaque id */ id: string
+    step: number
+    error: RecordError
+  }
 }
 
 export type TraceRecord = {
@@ -1195,7 +1217,7 @@ export type TrialRecord = {
   /** The time of the request by default */ timestamp?: string
 }
 
-export type TrialRecordShown = { key: string | null; value: unknown; headers: TextHeaders }
+export type TrialRecordShown = { key: string | null; value: unknown; headers: TextHeaders; timestamp?: string }
 
 export type TrialStep = {
   module_id?: string

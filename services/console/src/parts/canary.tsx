@@ -1,5 +1,6 @@
 /** Another version or config of a step, in shadow or with a share of the keys: what it makes different, and making it the running one. */
-import { useEffect, useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { parseAsWritten, writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
 import type { GetCanaryResponse, ListSmartModuleVersionsResponse, Pipeline } from '../../../../clients/typescript/src/generated/types.ts'
 import { call, post } from '../api.ts'
@@ -96,8 +97,9 @@ function Running({ pipeline, canary, onEnded }: RunningProps) {
 }
 
 function Begin({ pipeline, onChanged }: { pipeline: Pipeline; onChanged(): void }) {
-  const [step, setStep] = useState(1)
-  const [chosen, setVersion] = useState<string>()
+  const [askedStep, askedVersion] = (useLocation().query.canary ?? '').split('@')
+  const [step, setStep] = useState(Number(askedStep) || 1)
+  const [chosen, setVersion] = useState(askedVersion)
   const [typed, setTyped] = useState<string>()
   const [share, setShare] = useState(0)
   const [failing, setFailing] = useState(0)
@@ -148,7 +150,7 @@ function Begin({ pipeline, onChanged }: { pipeline: Pipeline; onChanged(): void 
         <label>
           Version{' '}
           <select value={version} onChange={({ currentTarget }) => setVersion(currentTarget.value)}>
-            {[...new Set([running?.version, ...(versions.data?.versions.map((each) => each.version) ?? [])])].map((each) => (
+            {[...new Set([running?.version, version, ...(versions.data?.versions.map((each) => each.version) ?? [])])].map((each) => (
               <option key={each} value={each}>
                 {each}
                 {each === running?.version && ', which runs now'}
@@ -206,13 +208,19 @@ export function Canary({ pipeline, hasOne, onChanged }: { pipeline: Pipeline; ha
   useEffect(() => {
     if (!hasOne && ended === 'removed') setEnded(undefined)
   }, [hasOne])
+  /** The address names a step and a version to begin with, as `2@1.0.1`. */
+  const isAsked = useLocation().query.canary !== undefined
+  const begin = useRef<HTMLDetailsElement>(null)
+  useEffect(() => {
+    if (isAsked) begin.current?.scrollIntoView()
+  }, [hasOne])
   if (pipeline.processors.length === 0 || hasOne === undefined) return null
   return (
     <section aria-labelledby="canary">
       <h2 id="canary">Canary</h2>
       {isShown && canary.data && <Running pipeline={pipeline} canary={canary.data} onEnded={(as) => (setEnded(as), onChanged())} />}
       {!hasOne && may('pipelines:write') && (
-        <details>
+        <details ref={begin} open={isAsked}>
           <summary>Try another version or config beside the running one</summary>
           <Begin pipeline={pipeline} onChanged={() => (setEnded(undefined), onChanged())} />
         </details>

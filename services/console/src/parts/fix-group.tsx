@@ -10,9 +10,8 @@ import type {
   PreviewPipelineResponse,
   RedriveDeadLetters200Response,
   RedriveDeadLetters202Response,
-  Trace,
 } from '../../../../clients/typescript/src/generated/types.ts'
-import { call, Failure, HOME, patch, post, withQuery } from '../api.ts'
+import { Failure, getTagged, HOME, patch, post, withQuery } from '../api.ts'
 import { count } from '../format.ts'
 import { useAction, useQuery } from '../query.ts'
 import { glimpse } from '../records.ts'
@@ -24,19 +23,16 @@ import { useUnsaved } from '../unsaved.ts'
 import { JobProgress } from './job-progress.tsx'
 import { Badge, faultAt, Field, Loaded, Refused, Table } from './parts.tsx'
 import { SameAs } from './same-as.tsx'
-
-/** How many records a change is tried on. */
-const TRIED = 5
+import { lettersOf } from './trial-records.tsx'
 
 /** The chain with another config and version of one step, as a request takes it. */
 const processorsWith = (pipeline: Pipeline, step: number, config: unknown, version: string) =>
   stepsOf(pipeline).map((own, index) => (index === step - 1 ? { ...own, version, config } : own))
 
-function Tried({ letters, traces }: { letters: DeadLetter[]; traces: Trace[] }) {
+function Tried({ traces }: { traces: PreviewPipelineResponse['records'] }) {
   return (
     <Table label="What would become of them" columns={['Record', 'Was', 'Would be', 'Becomes']}>
       {traces.map((trace) => {
-        const letter = letters.find(({ partition, offset }) => partition === trace.partition && offset === trace.offset)
         const error = trace.steps.find((step) => step.error)?.error
         return (
           <tr key={`${trace.partition}:${trace.offset}`}>
@@ -44,7 +40,7 @@ function Tried({ letters, traces }: { letters: DeadLetter[]; traces: Trace[] }) 
               {trace.partition}:{trace.offset}
             </th>
             <td>
-              <code>{letter?.error.code}</code>
+              <code>{trace.dead_letter?.error.code}</code>
             </td>
             <td>
               <Badge text={trace.outcome} /> {error && <code>{error.code}</code>}
@@ -100,7 +96,17 @@ const filterOf = ({ step, module, version, code, pattern }: Group) => ({ step, m
 type Running = Pipeline['processors'][number]
 
 /** An account's own SmartModule may be mended in its code, which makes another version. */
-function OtherVersion({ running, version, onChoose }: { running: Running; version: string; onChoose(version: string): void }) {
+function OtherVersion({
+  pipelineId,
+  running,
+  version,
+  onChoose,
+}: {
+  pipelineId: string
+  running: Running
+  version: string
+  onChoose(version: string): void
+}) {
   const versions =
     useQuery<ListSmartModuleVersionsResponse>(`/smartmodules/${running.module_id}/versions?page_size=100`).data?.versions ?? []
   return (
@@ -113,13 +119,10 @@ function OtherVersion({ running, version, onChoose }: { running: Running; versio
           ))}
         </select>
       </label>
-      <a href={`${HOME.pathname}smartmodules/${running.module_id}`}>Edit the SmartModule</a>
+      <a href={`${HOME.pathname}smartmodules/${running.module_id}?records=${lettersOf(pipelineId)}`}>Edit it beside these records</a>
     </p>
   )
 }
-
-/** How many were not tried, and why. */
-type Refusal = { count: number; reason: unknown }
 
 type FixProps = {
   pipeline: Pipeline
@@ -137,16 +140,15 @@ function Fix({ pipeline, group: { step }, letters, isEmpty, onEdited, onChanged 
   const running = pipeline.processors[step - 1]!
   const saved = writeJson(running.config, 2)
   const [text, setText] = useState(saved)
-  const [answer, setAnswer] = useState<{ text: string; version: string; traces: Trace[]; gone: number; refused: Refusal | undefined }>()
+  const [answer, setAnswer] = useState<{ text: string; version: string; traces: PreviewPipelineResponse['records'] }>()
   const [version, setVersion] = useState(running.version)
   const isChanged = text !== saved || version !== running.version
   useUnsaved(isChanged)
   useEffect(() => onEdited(isChanged), [isChanged])
   /** Only results for the step as it is now: an answer may come after another edit. */
-  const { traces, gone = 0, refused = undefined } = answer?.text === text && answer.version === version ? answer : {}
+  const { traces } = answer?.text === text && answer.version === version ? answer : {}
   const { run, isBusy, failure } = useAction()
   const [isSaving, setIsSaving] = useState(false)
-  const tried = letters.slice(0, TRIED)
   const at = `/processors/${step - 1}/config`
   /** The pipeline's ETag, once the commands are shown. */
   const [tag, setTag] = useState<string>()
@@ -154,32 +156,14 @@ function Fix({ pipeline, group: { step }, letters, isEmpty, onEdited, onChanged 
   async function tryIt(): Promise<void> {
     setIsSaving(false)
     const processors = processorsWith(pipeline, step, jsonAt(at, text), version)
-    const found: Trace[] = []
-    let gone = 0
-    let refused: Refusal | undefined
-    // One after the other: an account may run only a few at once.
-    for (const [index, { partition, offset }] of tried.entries()) {
-      const asked = { processors, from: { offsets: { [partition]: offset } }, partition, limit: 1 }
-      try {
-        const { records } = await post<PreviewPipelineResponse>(`/pipelines/${pipeline.id}/preview`, asked)
-        // Where the record itself has expired or was compacted, the one after it comes.
-        const own = records.filter((each) => each.offset === offset)
-        found.push(...own)
-        if (own.length === 0) gone++
-      } catch (reason) {
-        if (found.length === 0) throw reason
-        refused = { count: tried.length - index, reason }
-        break
-      }
-    }
-    setAnswer({ text, version, traces: found, gone, refused })
+    const asked = { processors, dead_letters: { ids: letters.map(({ id }) => id) }, limit: letters.length }
+    setAnswer({ text, version, traces: (await post<PreviewPipelineResponse>(`/pipelines/${pipeline.id}/preview`, asked)).records })
   }
 
   async function save(): Promise<void> {
     setIsSaving(true)
-    let current: string | undefined
-    const now = await call<Pipeline>('GET', `/pipelines/${pipeline.id}`, undefined, { onTag: (found) => (current = found) })
-    if (now.revision !== pipeline.revision || current === undefined)
+    const [now, current] = await getTagged<Pipeline>(`/pipelines/${pipeline.id}`)
+    if (now.revision !== pipeline.revision)
       throw new Failure(409, 'conflict', `the pipeline has got revision ${now.revision} meanwhile: look at it, then try again`)
     const { revision } = await patch<Pipeline>(
       `/pipelines/${pipeline.id}`,
@@ -203,10 +187,12 @@ function Fix({ pipeline, group: { step }, letters, isEmpty, onEdited, onChanged 
           onInput={({ currentTarget }) => setText(currentTarget.value)}
         />
       </Field>
-      {!running.name.startsWith('dps/') && <OtherVersion running={running} version={version} onChoose={setVersion} />}
+      {!running.name.startsWith('dps/') && (
+        <OtherVersion pipelineId={pipeline.id} running={running} version={version} onChoose={setVersion} />
+      )}
       <div class="actions">
         <button type="button" disabled={isBusy} onClick={() => void run(tryIt)}>
-          {isBusy && !isSaving ? 'Trying…' : `Try on ${tried.length} ${isEmpty ? 'that were in it' : 'of them'}`}
+          {isBusy && !isSaving ? 'Trying…' : `Try on ${letters.length} ${isEmpty ? 'that were in it' : 'of them'}`}
         </button>
         <button type="button" disabled={isBusy || !isChanged || !traces} onClick={() => void run(save)}>
           Save as the next revision
@@ -217,7 +203,12 @@ function Fix({ pipeline, group: { step }, letters, isEmpty, onEdited, onChanged 
       </div>
       <Refused failure={failure} beside={[at]} />
       <SameAs
-        onOpen={() => void call('GET', `/pipelines/${pipeline.id}`, undefined, { onTag: setTag }).catch(() => {})}
+        onOpen={() =>
+          void getTagged(`/pipelines/${pipeline.id}`).then(
+            ([, current]) => setTag(current),
+            () => {},
+          )
+        }
         ways={() => ({
           curl: asCurl([
             {
@@ -229,13 +220,8 @@ function Fix({ pipeline, group: { step }, letters, isEmpty, onEdited, onChanged 
           ]),
         })}
       />
-      {traces && <Tried letters={letters} traces={traces} />}
-      {traces && gone > 0 && <p class="quiet">{gone} of them are no longer in the source.</p>}
-      {refused && (
-        <p class="refused" role="alert">
-          {refused.count} of them could not be tried: {refused.reason instanceof Error && refused.reason.message}
-        </p>
-      )}
+      {traces && <Tried traces={traces} />}
+      {traces && traces.length < letters.length && <p class="quiet">{letters.length - traces.length} more were not run.</p>}
     </div>
   )
 }

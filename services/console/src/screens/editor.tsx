@@ -2,27 +2,30 @@
 import { diffLines } from 'diff/lib/diff/line.js'
 import { useLocation } from 'preact-iso'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
 import type {
   CompileSmartModuleResponse,
   DeploySmartModuleResponse,
   GetSmartModuleResponse,
+  GetSmartModuleVersionResponse,
   ListSmartModulesResponse,
-  ListStreamsResponse,
-  TestSmartModuleResponse,
-  Trace,
   ValueFormat,
 } from '../../../../clients/typescript/src/generated/types.ts'
 import { Failure, get, HOME, post, withQuery } from '../api.ts'
 import { CodeEditor } from '../parts/code-editor.tsx'
-import { faultAt, Field, Refused, Title } from '../parts/parts.tsx'
-import { Results } from '../parts/results.tsx'
+import type { Schema } from '../parts/config-fields.tsx'
+import { InPipelines } from '../parts/in-pipelines.tsx'
+import { KeptTests } from '../parts/kept-tests.tsx'
+import { Refused, Title } from '../parts/parts.tsx'
 import { Remove } from '../parts/remove.tsx'
-import { useAction, useAll, useQuery } from '../query.ts'
-import { may, session } from '../session.ts'
-import { asCurl, asYaml, needed, quoted } from '../same-as.ts'
-import { jsonAt } from '../typed.ts'
 import { SameAs } from '../parts/same-as.tsx'
+import { SchemaForm, within } from '../parts/schema-form.tsx'
+import { OnRecords, useTrial } from '../parts/trial.tsx'
+import type { Tests } from '../parts/trial-records.tsx'
 import { Versions } from '../parts/versions.tsx'
+import { useAction, useQuery } from '../query.ts'
+import { asCurl, asYaml, needed, quoted } from '../same-as.ts'
+import { may, session } from '../session.ts'
 
 const FIRST = `import { Path, Record } from 'dps'
 
@@ -33,7 +36,6 @@ export function filter(record: Record): bool {
   return record.number(amount) > 50
 }
 `
-const LAST_RECORDS = 20
 
 type Fault = CompileSmartModuleResponse['details'][number]
 
@@ -144,39 +146,93 @@ function DeployedAs({ name, source, isNew }: { name: string; source: Source; isN
   )
 }
 
+type CodeProps = {
+  version: string | undefined
+  code: string
+  onChange(next: string): void
+  /** Where it is a draft from before. */
+  onDiscard: (() => void) | undefined
+  faults: Fault[]
+  onRun(): void
+}
+
+function Code({ version, code, onChange, onDiscard, faults, onRun }: CodeProps) {
+  const [chosen, setChosen] = useState<Fault>()
+  return (
+    <>
+      {onDiscard && <Draft version={version} onDiscard={onDiscard} />}
+      <CodeEditor value={code} onChange={onChange} onRun={onRun} onSave={onRun} marks={faults} goTo={chosen} />
+      <p class="quiet">
+        {mayTry() ? 'Ctrl-S or Ctrl-Enter runs it. ' : 'Your role may look, but not run or deploy code. '}A draft stays in this browser.{' '}
+        <a href={new URL('../docs/sdk.html', HOME).href} target="_blank">
+          What sources can use
+        </a>
+      </p>
+      {faults.length > 0 && <Faults faults={faults} onChosen={(fault) => setChosen({ ...fault })} />}
+    </>
+  )
+}
+
+type DeployProps = {
+  known: GetSmartModuleResponse | undefined
+  code: string
+  name: string
+  onName(next: string): void
+  tests: Tests
+  onTests(next: Tests): void
+  isReady: boolean
+  onDeploy(): void
+}
+
+function DeployForm({ known, code, name, onName, tests, onTests, isReady, onDeploy }: DeployProps) {
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        onDeploy()
+      }}
+    >
+      <KeptTests tests={tests} onChange={onTests} />
+      <div class="line">
+        <label>
+          Name <input required value={name} readOnly={known !== undefined} onInput={({ currentTarget }) => onName(currentTarget.value)} />
+        </label>
+        {known?.source && <CodeChange before={known.source.code} after={code} version={known.version} />}
+        <button disabled={!isReady}>{known ? 'Deploy the next version' : 'Deploy'}</button>
+      </div>
+    </form>
+  )
+}
+
 function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | undefined; onDeployed(): void }) {
-  const { route } = useLocation()
+  const { route, query } = useLocation()
+  const isCode = known === undefined || (known.source !== undefined && !known.built_in)
   const first = known?.source?.code ?? FIRST
   const { code, setCode, forget, isOld } = useDraft(known?.id, first)
-  const [config, setConfig] = useState('{}')
   const [name, setName] = useState(known?.name ?? '')
-  const [streamId, setStreamId] = useState('')
   const [faults, setFaults] = useState<Fault[]>([])
-  const [traces, setTraces] = useState<Trace[]>()
-  const streams = useAll<ListStreamsResponse>('/streams')
+  const [parameters, setParameters] = useState<Schema>()
   const { run, isBusy, failure } = useAction()
-  const [chosen, setChosen] = useState<Fault>()
+  const version = useQuery<GetSmartModuleVersionResponse>(known && isCode ? `/smartmodules/${known.id}/versions/${known.version}` : null)
+  const [edited, setEdited] = useState<Tests>()
+  const kept = edited ?? version.data?.tests ?? []
+  const trial = useTrial(known, kept)
   const source: Source = { language: 'typescript', code }
-
-  useEffect(() => {
-    const first = streams.data?.streams[0]
-    if (streamId === '' && first) setStreamId(first.id)
-  }, [streams.data])
+  const configForm = useRef<HTMLFormElement>(null)
+  const mayRun = !isCode || mayTry()
 
   async function tryIt(): Promise<void> {
-    if (!mayTry()) return
+    if (!mayRun || configForm.current?.reportValidity() === false) return
     setFaults([])
-    const { details } = await post<CompileSmartModuleResponse>('/smartmodules/compile', { source })
-    setFaults(details)
-    setTraces(undefined)
-    if (details.length > 0 || streamId === '') return
-    const { records } = await post<TestSmartModuleResponse>('/smartmodules/test', {
-      processors: [{ source, ...formatsOf(known), config: jsonAt('/processors/0/config', config) }],
-      stream_id: streamId,
-      from: 'latest',
-      limit: LAST_RECORDS,
-    })
-    setTraces(records)
+    trial.forget()
+    if (isCode) {
+      const compiled = await post<CompileSmartModuleResponse>('/smartmodules/compile', { source })
+      setFaults(compiled.details)
+      if (compiled.details.length > 0) return
+      setParameters(compiled.parameters as Schema | undefined)
+    }
+    const own = isCode ? { source, ...formatsOf(known) } : { module_id: known.id }
+    if (trial.isReady) await trial.run({ ...own, config: trial.config })
   }
 
   async function deploy(): Promise<void> {
@@ -187,73 +243,81 @@ function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | unde
         'conflict',
         `A SmartModule named ${name} exists already: open it to make its next version, or choose another name.`,
       )
-    const { id } = await post<DeploySmartModuleResponse>('/smartmodules', { name, source })
+    const { id } = await post<DeploySmartModuleResponse>('/smartmodules', { name, source, ...(edited ? { tests: edited } : {}) })
     forget()
+    setEdited(undefined)
     if (known) onDeployed()
-    else route(`${HOME.pathname}smartmodules/${id}`)
+    else route(withQuery(`${HOME.pathname}smartmodules/${id}`, query))
   }
 
+  const at = `/processors/${trial.step}/config`
   return (
     <div class="columns">
       <section aria-label="What it does">
-        {isOld && <Draft version={known?.version} onDiscard={() => setCode(first)} />}
-        <CodeEditor
-          value={code}
-          onChange={setCode}
-          onRun={() => void run(tryIt)}
-          onSave={() => void run(tryIt)}
-          marks={faults}
-          goTo={chosen}
-        />
-        <p class="quiet">
-          {mayTry() ? 'Ctrl-S or Ctrl-Enter runs it. ' : 'Your role may look, but not run or deploy code. '}A draft stays in this browser.{' '}
-          <a href={new URL('../docs/sdk.html', HOME).href} target="_blank">
-            What sources can use
-          </a>
-        </p>
-        {faults.length > 0 && <Faults faults={faults} onChosen={(fault) => setChosen({ ...fault })} />}
-        <Field name="Config" hint="JSON, as a step of a pipeline gets it." fault={faultAt(failure, '/processors/0/config')}>
-          <textarea rows={3} spellcheck={false} value={config} onInput={({ currentTarget }) => setConfig(currentTarget.value)} />
-        </Field>
-        <Refused failure={failure} beside={['/processors/0/config']} />
-        {mayTry() && (
-          <form
-            class="line"
-            onSubmit={(event) => {
-              event.preventDefault()
-              void run(deploy)
-            }}
-          >
-            <label>
-              Name{' '}
-              <input required value={name} readOnly={known !== undefined} onInput={({ currentTarget }) => setName(currentTarget.value)} />
-            </label>
-            {known?.source && <CodeChange before={known.source.code} after={code} version={known.version} />}
-            <button disabled={isBusy || code === known?.source?.code}>{known ? 'Deploy the next version' : 'Deploy'}</button>
-          </form>
+        {isCode && (
+          <Code
+            version={known?.version}
+            code={code}
+            onChange={setCode}
+            onDiscard={isOld ? () => setCode(first) : undefined}
+            faults={faults}
+            onRun={() => void run(tryIt)}
+          />
         )}
-        {mayTry() && <DeployedAs name={name} source={source} isNew={!known} />}
-        {known && <Versions key={known.version} id={known.id} onCode={setCode} />}
+        <form
+          ref={configForm}
+          onSubmit={(event) => {
+            event.preventDefault()
+            void run(tryIt)
+          }}
+        >
+          <SchemaForm
+            key={trial.begun}
+            schema={parameters ?? (known?.config.parameters as Schema | undefined) ?? {}}
+            value={trial.config}
+            faults={within(failure?.details ?? [], at.slice(1))}
+            onChange={trial.setConfig}
+          />
+        </form>
+        <Refused failure={failure} beside={[at]} />
+        {known && may('pipelines:write') && (
+          <p class="actions">
+            <a
+              class="button second"
+              href={withQuery(`${HOME.pathname}pipelines/new`, {
+                step: known.id,
+                config: writeJson(trial.config),
+                stream: trial.streamId,
+              })}
+            >
+              Use it in a pipeline
+            </a>
+          </p>
+        )}
+        {isCode && mayTry() && (
+          <DeployForm
+            known={known}
+            code={code}
+            name={name}
+            onName={setName}
+            tests={kept}
+            onTests={setEdited}
+            isReady={!isBusy && (code !== known?.source?.code || edited !== undefined)}
+            onDeploy={() => void run(deploy)}
+          />
+        )}
+        {isCode && mayTry() && <DeployedAs name={name} source={source} isNew={!known} />}
+        {known && may('pipelines:read') && <InPipelines module={known} pipelines={trial.pipelines} />}
+        {known && <Versions key={known.version} id={known.id} onCode={isCode ? setCode : undefined} />}
       </section>
-      <section aria-label="Real records">
-        <div class="line">
-          <label>
-            Newest records of{' '}
-            <select value={streamId} onChange={({ currentTarget }) => setStreamId(currentTarget.value)}>
-              {streams.data?.streams.map(({ id, name: each }) => (
-                <option key={id} value={id}>
-                  {each}
-                </option>
-              ))}
-            </select>
-          </label>
-          <button type="button" disabled={isBusy || !mayTry()} onClick={() => void run(tryIt)}>
-            {isBusy ? 'Running…' : 'Run'}
-          </button>
-        </div>
-        {traces && traces.length === 0 && <p class="quiet">The stream has no records yet.</p>}
-        {traces && traces.length > 0 && <Results traces={traces} />}
-      </section>
+      <OnRecords
+        trial={trial}
+        kept={kept}
+        isBusy={isBusy}
+        mayRun={mayRun}
+        onRun={() => void run(tryIt)}
+        onKeep={isCode && mayTry() ? setEdited : undefined}
+      />
     </div>
   )
 }
@@ -273,11 +337,6 @@ export function Editor({ id }: { id: string }) {
     <>
       <Title text={known.data?.name ?? 'SmartModule'}>
         {known.data && <span class="quiet">version {known.data.version}</span>}
-        {known.data && may('pipelines:write') && (
-          <a class="button second" href={`${HOME.pathname}pipelines/new?step=${id}`}>
-            Use it in a pipeline
-          </a>
-        )}
         {known.data?.built_in === false && (
           <Remove
             what="delete"
@@ -294,8 +353,7 @@ export function Editor({ id }: { id: string }) {
           {known.data.built_in ? 'It is built in: its code can’t be changed.' : 'It was deployed as a binary: its code is not here.'}
         </p>
       )}
-      {known.data && (known.data.source === undefined || known.data.built_in) && <Versions id={id} onCode={undefined} />}
-      {known.data?.source && !known.data.built_in && <Workbench key={id} known={known.data} onDeployed={known.refresh} />}
+      {known.data && <Workbench key={id} known={known.data} onDeployed={known.refresh} />}
     </>
   )
 }

@@ -1,7 +1,7 @@
 /** A pipeline as a form: a new one, or the next revision of one, which is tried on real records and planned before it is saved. */
 import { useLocation } from 'preact-iso'
 import { useEffect, useState } from 'preact/hooks'
-import { writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
+import { parseAsWritten, writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
 import type {
   CreatePipelineResponse,
   ListConnectorsResponse,
@@ -14,7 +14,7 @@ import type {
   TestSmartModuleResponse,
   Trace,
 } from '../../../../clients/typescript/src/generated/types.ts'
-import { call, HOME, patch, post } from '../api.ts'
+import { getTagged, HOME, patch, post } from '../api.ts'
 import { EndpointForm, isOfStream, STREAM, type Endpoint } from '../parts/endpoint-form.tsx'
 import { faultAt, Field, Refused, Table, Title } from '../parts/parts.tsx'
 import { Results } from '../parts/results.tsx'
@@ -22,6 +22,7 @@ import { SameAs } from '../parts/same-as.tsx'
 import { within } from '../parts/schema-form.tsx'
 import { StepsForm } from '../parts/steps-form.tsx'
 import { planRows } from '../plan-rows.ts'
+import { isObject } from '../records.ts'
 import { useAction, useAll } from '../query.ts'
 import { asCurl, needed } from '../same-as.ts'
 import { may } from '../session.ts'
@@ -223,10 +224,24 @@ function Form({ first, known }: { first: Draft; known: Known | undefined }) {
   )
 }
 
-/** With a first step, where the address names a SmartModule. */
+/** As the address has it; none where that is not an object of JSON. */
+function configIn(text = ''): Record<string, unknown> {
+  try {
+    const config = parseAsWritten(text)
+    return isObject(config) ? config : {}
+  } catch {
+    return {}
+  }
+}
+
+/** With a source and a first step, where the address names a stream and a SmartModule. */
 export function NewPipeline() {
-  const { step } = useLocation().query
-  const [first] = useState<Draft>(step === undefined ? NEW : { ...NEW, processors: [{ module_id: step, config: {} }] })
+  const { step, config, stream } = useLocation().query
+  const [first] = useState<Draft>({
+    ...NEW,
+    ...(stream === undefined ? {} : { source: { connector_id: STREAM, config: { stream_id: stream } } }),
+    ...(step === undefined ? {} : { processors: [{ module_id: step, config: configIn(config) }] }),
+  })
   return (
     <>
       <Title text="New pipeline, in full">
@@ -245,8 +260,7 @@ export function ChangePipeline({ id }: { id: string }) {
   useEffect(
     () =>
       void run(async () => {
-        let tag = ''
-        const pipeline = await call<Pipeline>('GET', `/pipelines/${id}`, undefined, { onTag: (found) => (tag = found ?? '') })
+        const [pipeline, tag] = await getTagged<Pipeline>(`/pipelines/${id}`)
         setKnown({ pipeline, tag })
       }),
     [id],

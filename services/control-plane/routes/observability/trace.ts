@@ -1,5 +1,6 @@
 /** Explain runs one record through the revision that handled it; preview runs real records through a chain. Neither writes or commits. */
-import { explainRecordContract, previewPipelineContract } from '../../../../shared/api/observability.ts'
+import { explainRecordContract } from '../../../../shared/api/observability.ts'
+import { previewPipelineContract } from '../../../../shared/api/trials.ts'
 import { layoutOf } from '../../layout-of.ts'
 import { invalidRequest, notFound, ServiceError } from '../../service-error.ts'
 import { deadLetterId, listFailuresOf } from '../../store/dead-letters.ts'
@@ -7,9 +8,9 @@ import { findCanary } from '../../store/canaries.ts'
 import { listJobRevisions } from '../../store/jobs.ts'
 import { listLedger, listObserved } from '../../store/observed.ts'
 import { findRevision, listRevisions, type PipelineRow, type RevisionRow } from '../../store/pipelines.ts'
-import { chooseRecords, partitionsAsked } from '../../trace/choose-records.ts'
 import { endedAfter, traceAsHandled } from '../../trace/as-handled.ts'
-import { canaryStepOf, notRun, refusal, traceThrough, type SourceRecord } from '../../trace/trace.ts'
+import { pipelineRecords, tracedBody } from '../../trace/pipeline-records.ts'
+import { canaryStepOf, refusal, traceThrough, type SourceRecord } from '../../trace/trace.ts'
 import type { Deps } from '../../deps.ts'
 import { handledBy } from '../../reconciler/roll-back-canary.ts'
 import { getPipeline } from '../own-pipeline.ts'
@@ -90,18 +91,11 @@ export const explainRecordOperation = operation(explainRecordContract, async (de
 
 export const previewPipelineOperation = operation(previewPipelineContract, async (deps, caller, { params, body }) => {
   const pipeline = await getPipeline(deps, caller, params.id)
-  const { from, limit, partition, processors } = body ?? { from: 'latest' as const, limit: 10 }
-  const layout = await layoutOf(deps.cluster, pipeline.definition.source.topic, 'the source’s topic', partition)
-  const partitions = partitionsAsked(layout, { place: from }, partition, 'source')
+  const { processors, ...choice } = body ?? { limit: 10 }
   const asked = processors && (await examineSteps(deps, pipeline, processors))
   if (asked && asked.details.length > 0) throw invalidRequest(asked.details)
   const steps = asked?.steps.map(({ definition }) => definition) ?? pipeline.definition.steps
-  const { records, isCut } = await deps.readPacer.during(caller.accountId, (pace) =>
-    chooseRecords(deps, layout, partitions, { place: from }, limit, steps.length, pace),
-  )
-  const traces = await traceThrough(deps, { ...pipeline.definition, steps }, records)
-  return {
-    status: 200,
-    body: { pipeline_id: pipeline.id, records: traces, ...notRun(records, traces), ...(isCut ? { truncated: true as const } : {}) },
-  }
+  const chosen = await pipelineRecords(deps, pipeline, choice, steps.length)
+  const traces = await traceThrough(deps, { ...pipeline.definition, steps }, chosen.records)
+  return { status: 200, body: { pipeline_id: pipeline.id, ...tracedBody(chosen, traces) } }
 })

@@ -6,7 +6,9 @@ import { streamConnector } from '../../../../shared/connectors/stream/connector.
 import { assertMayUse } from '../../definitions/may-use.ts'
 import { chainFaults, resolveSteps, type ResolvedStep } from '../../definitions/resolve-steps.ts'
 import { invalidRequest, ServiceError, type Detail } from '../../service-error.ts'
-import { JSON_ENDS, notRun, traceThrough } from '../../trace/trace.ts'
+import { findPipeline } from '../../store/pipelines.ts'
+import { pipelineRecords, tracedBody, type Chosen, type ReadDeps } from '../../trace/pipeline-records.ts'
+import { JSON_ENDS, traceThrough, type Chain } from '../../trace/trace.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { operation } from '../operation.ts'
 import { givenRecords, UNDEPLOYED, valueTexts } from './given-records.ts'
@@ -18,11 +20,13 @@ type Body = z.output<typeof testSmartModuleContract.request.body>
 /** All binaries of one request together. */
 const UPLOAD_BYTES_MAX = 16 << 20
 
-/** Throws 403 for a key that may not upload what the request holds, or not read the stream that it names. */
-function assertMayTry(caller: Caller, { processors, stream_id }: Body): void {
+/** Throws 403 for a key that may not upload what the request holds, or not read the stream or pipeline that it names. */
+function assertMayTry(caller: Caller, { processors, stream_id, pipeline_id }: Body): void {
   const isUpload = processors.some(({ module_id }) => module_id === undefined)
   if (isUpload && !caller.scopes.includes('smartmodules:write'))
     throw new ServiceError('forbidden', 'the API key lacks the scope smartmodules:write, which is needed to try an upload')
+  const missing = pipeline_id !== undefined && (['pipelines:read', 'streams:read'] as const).find((scope) => !caller.scopes.includes(scope))
+  if (missing) throw new ServiceError('forbidden', `the API key lacks the scope ${missing}, which is needed to read records of a pipeline`)
   if (stream_id !== undefined) assertMayUse(caller, { source: { connector_id: streamConnector.id, config: {} } })
 }
 
@@ -77,26 +81,37 @@ async function resolveTrial({ db, workshop }: Pick<Deps, 'db' | 'workshop'>, { a
   return { steps, binaries, details }
 }
 
+/** The records that the body asks for, and the ends that the steps have. Throws 400 for a stream or pipeline that is not the account's. */
+async function chosenBy(deps: ReadDeps, caller: Caller, body: Body): Promise<{ chosen: Chosen; ends: Pick<Chain, 'source' | 'sink'> }> {
+  const steps = body.processors.length
+  if (body.pipeline_id !== undefined) {
+    const pipeline = await findPipeline(deps.db, caller.accountId, body.pipeline_id)
+    if (!pipeline) throw invalidRequest([{ path: '/pipeline_id', message: 'is not the id of a pipeline' }])
+    return { chosen: await pipelineRecords(deps, pipeline, body, steps), ends: pipeline.definition }
+  }
+  if (body.stream_id !== undefined) {
+    const { codec, ...chosen } = await streamRecords(deps, caller, body, body.stream_id, steps)
+    return { chosen, ends: { ...JSON_ENDS, source: { ...JSON_ENDS.source, codec } } }
+  }
+  const given = body.records ?? []
+  const texts = caller.text === undefined ? [] : valueTexts(caller.text, given.length)
+  return { chosen: { records: givenRecords(given, texts), isCut: false }, ends: JSON_ENDS }
+}
+
 export const testSmartModuleOperation = operation(testSmartModuleContract, async (deps, caller, { body }) => {
   assertMayTry(caller, body)
   const { steps, binaries, details } = await resolveTrial(deps, caller, body.processors)
   const owner = { id: 'test', account_id: caller.accountId }
   details.push(...(await chainFaults(deps, owner, steps, details.length > 0, binaries)))
   if (details.length > 0) throw invalidRequest(details)
-  const { records, isCut, codec } = body.records
-    ? {
-        records: givenRecords(body.records, caller.text === undefined ? [] : valueTexts(caller.text, body.records.length)),
-        isCut: false,
-        codec: undefined,
-      }
-    : await streamRecords(deps, caller, body, body.stream_id ?? '', body.processors.length)
+  const { chosen, ends } = await chosenBy(deps, caller, body)
   const chain = {
     account_id: caller.accountId,
-    pipeline_id: 'test',
+    pipeline_id: body.pipeline_id ?? 'test',
     steps: steps.map(({ definition }) => definition),
-    ...JSON_ENDS,
-    source: { ...JSON_ENDS.source, codec },
+    source: ends.source,
+    sink: ends.sink,
   }
-  const traces = await traceThrough(deps, chain, records, binaries)
-  return { status: 200, body: { records: traces, ...notRun(records, traces), ...(isCut ? { truncated: true as const } : {}) } }
+  const traces = await traceThrough(deps, chain, chosen.records, binaries)
+  return { status: 200, body: tracedBody(chosen, traces) }
 })

@@ -71,7 +71,7 @@ class Smartmodules:
         return cast("types.CompileSmartModuleResponse", self._transport.call("POST", "/smartmodules/compile", body=body, is_read=True))
 
     def test(self, body: types.TestSmartModuleRequest) -> types.TestSmartModuleResponse:
-        """Run records, given or of a stream, through steps that need not be deployed; writes nothing."""
+        """Run records, given or of a stream or pipeline, through steps that need not be deployed; writes nothing."""
         return cast("types.TestSmartModuleResponse", self._transport.call("POST", "/smartmodules/test", body=body, is_read=True))
 
     def deploy(self, body: types.DeploySmartModuleRequest, *, idempotency_key: str | None = None) -> types.DeploySmartModuleResponse:
@@ -176,13 +176,13 @@ class Pipelines:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def list(self, *, page: Union[int, None] = None, page_size: Union[int, None] = None, name: Union[str, None] = None, status: Union[str, None] = None, sort: Union[types.ListSort, None] = None, cursor: Union[str, None] = None) -> types.ListPipelinesResponse:
+    def list(self, *, page: Union[int, None] = None, page_size: Union[int, None] = None, name: Union[str, None] = None, status: Union[str, None] = None, sort: Union[types.ListSort, None] = None, cursor: Union[str, None] = None, module_id: Union[str, None] = None) -> types.ListPipelinesResponse:
         """List pipelines."""
-        return cast("types.ListPipelinesResponse", self._transport.call("GET", "/pipelines", query={"page": page, "page_size": page_size, "name": name, "status": status, "sort": sort, "cursor": cursor}))
+        return cast("types.ListPipelinesResponse", self._transport.call("GET", "/pipelines", query={"page": page, "page_size": page_size, "name": name, "status": status, "sort": sort, "cursor": cursor, "module_id": module_id}))
 
-    def all(self, *, name: Union[str, None] = None, status: Union[str, None] = None, sort: Union[types.ListSort, None] = None) -> Iterator[types.PipelineItem]:
+    def all(self, *, name: Union[str, None] = None, status: Union[str, None] = None, sort: Union[types.ListSort, None] = None, module_id: Union[str, None] = None) -> Iterator[types.PipelineItem]:
         """Every item of `list`; fetches pages as they are needed."""
-        return all_of(lambda cursor: self.list(name=name, status=status, sort=sort, page_size=PAGE_SIZE, cursor=cursor), "pipelines")
+        return all_of(lambda cursor: self.list(name=name, status=status, sort=sort, module_id=module_id, page_size=PAGE_SIZE, cursor=cursor), "pipelines")
 
     def create(self, body: types.PipelineRequest, *, check: Union[types.Flag, None] = None, idempotency_key: str | None = None) -> types.CreatePipelineResponse:
         """Create a pipeline and, unless autostart is false, start it."""
@@ -269,7 +269,7 @@ class Pipelines:
         return cast("types.ExplainRecordResponse", self._transport.call("GET", f"/pipelines/{segment(id_)}/explain", query={"partition": partition, "offset": offset, "revision": revision}))
 
     def preview(self, id_: str, body: types.PreviewRequest | None = None) -> types.PreviewPipelineResponse:
-        """Run a chain over real records of the source; writes and commits nothing."""
+        """Run a chain over real records of the source, or over dead letters; writes and commits nothing."""
         return cast("types.PreviewPipelineResponse", self._transport.call("POST", f"/pipelines/{segment(id_)}/preview", body=body, is_read=True))
 
     def get_canary(self, id_: str) -> types.GetCanaryResponse:

@@ -217,6 +217,18 @@ DeadLetter = TypedDict("DeadLetter", {
     "job_id": "Union[str, None]",
 })
 
+DeadLetterChoice = TypedDict("DeadLetterChoice", {
+    "step": "NotRequired[int]",
+    "error": "NotRequired[str]",
+    "module": "NotRequired[str]",
+    "version": "NotRequired[str]",
+    "pattern": "NotRequired[str]",
+    "partition": "NotRequired[int]",
+    "from": "NotRequired[str]",
+    "to": "NotRequired[str]",
+    "ids": "NotRequired[List[str]]",
+})
+
 DeadLetterFilter = TypedDict("DeadLetterFilter", {
     "step": "NotRequired[int]",
     "error": "NotRequired[str]",
@@ -904,12 +916,14 @@ PreviewPipelineResponse = TypedDict("PreviewPipelineResponse", {
     "records": "List[Trace]",
     "not_run": "NotRequired[int]",
     "truncated": "NotRequired[Literal[True]]",
+    "total": "NotRequired[int]",
 })
 
 PreviewRequest = TypedDict("PreviewRequest", {
     "processors": "NotRequired[List[ProcessorEntry]]",
     "from": "NotRequired[StreamPlace]",
     "partition": "NotRequired[int]",
+    "dead_letters": "NotRequired[DeadLetterChoice]",
     "limit": "NotRequired[int]",
 })
 
@@ -1187,8 +1201,10 @@ TestSmartModuleRequest = TypedDict("TestSmartModuleRequest", {
     "processors": "List[TrialStep]",
     "records": "NotRequired[List[TrialRecord]]",
     "stream_id": "NotRequired[str]",
+    "pipeline_id": "NotRequired[str]",
     "from": "NotRequired[StreamPlace]",
     "partition": "NotRequired[int]",
+    "dead_letters": "NotRequired[DeadLetterChoice]",
     "limit": "NotRequired[int]",
 })
 
@@ -1196,6 +1212,7 @@ TestSmartModuleResponse = TypedDict("TestSmartModuleResponse", {
     "records": "List[Trace]",
     "not_run": "NotRequired[int]",
     "truncated": "NotRequired[Literal[True]]",
+    "total": "NotRequired[int]",
 })
 
 TextHeaders = dict[str, Any]
@@ -1211,6 +1228,7 @@ Trace = TypedDict("Trace", {
     "outputs": "List[TraceRecord]",
     "steps": "List[TraceStep]",
     "truncated": "NotRequired[Literal[True]]",
+    "dead_letter": "NotRequired[dict[str, Any]]",
 })
 
 TraceRecord = TypedDict("TraceRecord", {
@@ -1246,6 +1264,7 @@ TrialRecordShown = TypedDict("TrialRecordShown", {
     "key": "Union[str, None]",
     "value": "Any",
     "headers": "TextHeaders",
+    "timestamp": "NotRequired[str]",
 })
 
 TrialStep = TypedDict("TrialStep", {
