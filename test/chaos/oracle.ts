@@ -27,9 +27,11 @@ export const isExact = ({ lost, duplicated, out_of_order, ghosts, misplaced, rev
   lost + duplicated + out_of_order + ghosts + misplaced + revisions_out_of_order === 0
 
 const N = /"n":(-?\d+)/
+/** As `recordAt` names keys. */
+const PARTITION_OF_KEY = /^k(\d+)-/
 const REV = /"rev":(\d+)/
 
-/** `acknowledged` counts records by source partition; the sink and the dead letters have the same partitions. */
+/** `acknowledged` counts records by source partition; the sink has the same partitions, the dead letters any number. */
 export async function judge(cluster: Cluster, sinkTopic: string, deadLetterTopic: string, acknowledged: number[]): Promise<Verdict> {
   const verdict: Verdict = {
     records: acknowledged.reduce((sum, count) => sum + count, 0),
@@ -70,7 +72,8 @@ export async function judge(cluster: Cluster, sinkTopic: string, deadLetterTopic
       verdict.borders.set(partition, borders.set(rev, index))
     }
   })
-  await readCommitted(cluster, deadLetterTopic, (partition, _offset, key, bytes) => {
+  await readCommitted(cluster, deadLetterTopic, (_partition, _offset, key, bytes) => {
+    const partition = Number(PARTITION_OF_KEY.exec(key)?.[1] ?? -1)
     const value = bytes.toString('latin1', 5)
     const n = Number(N.exec(value)?.[1] ?? -1)
     const index = indexOf(partition, key, n)

@@ -83,7 +83,13 @@ async function prepare(arena: Arena, prefix: string): Promise<PipelineDefinition
   const [source, sink, deadLetters] = [`${prefix}.source`, `${prefix}.sink`, `${prefix}.dead-letters`] as const
   await askAgain(() => ensureServiceTopics(admin, names, 1))
   const config = { 'min.insync.replicas': '1' }
-  const topics = [source, sink, deadLetters].map((topic) => ({ topic, partitions: PARTITIONS, replicationFactor: 1, config }))
+  // One partition for all dead letters: a round has a batch of each source partition for it, so that sequences matter in every transaction.
+  const counts = [
+    [source, PARTITIONS],
+    [sink, PARTITIONS],
+    [deadLetters, 1],
+  ] as const
+  const topics = counts.map(([topic, partitions]) => ({ topic, partitions, replicationFactor: 1, config }))
   await askAgain(() => ensureTopics(admin, topics))
   const binary = await poisonBinary()
   const sha256 = createHash('sha256').update(binary).digest('hex')
