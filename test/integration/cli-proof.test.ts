@@ -86,6 +86,13 @@ describe('dps with a changed chain', () => {
     expect([failing.code, failing.out.match(/"outcome":"dead_letter"/g)?.length]).toEqual([1, 2])
     expect(failing.out).toContain(`${half} failed the record`)
     expect((await dps(['preview', name, '--manifest', 'own.yaml'])).err).toContain('2 of 3 records failed')
+    await writeFile(join(home, 'half.ts'), HALF('==').replace('integer', 'intger'))
+    for (const asked of [
+      ['dlq', 'try', name, '--manifest', 'own.yaml'],
+      ['diff', 'own.yaml'],
+    ])
+      expect(await dps(asked)).toMatchObject({ code: 2, err: expect.stringMatching(/\n {2}half\.ts:4:14: .*intger/) })
+    await writeFile(join(home, 'half.ts'), HALF('=='))
     await writeFile(join(home, 'pinned.yaml'), manifest(MENDED, `{ module: ${half}, version: 1.0.0 }, `))
     expect(await dps(['preview', name, '--manifest', 'pinned.yaml'])).toMatchObject({
       code: 2,

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { Client, Manifest } from '../../typescript/src/index.ts'
 import { idOf, type Context } from './context.ts'
 import { faultsIn, manifestIn } from './manifest-file.ts'
-import { Misused } from './outcome.ts'
+import { Misused, ofSources } from './outcome.ts'
 import type { Trial } from './trials.ts'
 
 type Previewed = Awaited<ReturnType<Client['pipelines']['preview']>>
@@ -34,7 +34,7 @@ export async function chainOf(context: Context, given: string, file: string | un
   const { dps } = context
   const pipelineId = await idOf(context, 'pipeline', given)
   if (file === undefined) return { run: (choice) => dps.pipelines.preview(pipelineId, choice) }
-  const [manifest, { name }] = [await manifestIn(file), await dps.pipelines.get(pipelineId)]
+  const [{ manifest, sources }, { name }] = [await manifestIn(file), await dps.pipelines.get(pipelineId)]
   const steps = stepsIn(manifest, file, name)
   // One with a version runs as it was deployed.
   const isOwn = ({ module, version }: Step): boolean => version === undefined && Object.hasOwn(manifest.smartmodules ?? {}, module)
@@ -51,5 +51,6 @@ export async function chainOf(context: Context, given: string, file: string | un
     const known = Object.entries({ source: code, wasm_binary, input_format, output_format, allowed_hosts })
     return { ...Object.fromEntries(known.filter(([, value]) => value !== undefined)), name: step.module, config }
   })
-  return { run: (choice) => dps.smartmodules.test({ ...choice, processors, pipeline_id: pipelineId }) }
+  const fileOf = (path: string) => sources.get(steps[Number(path.split('/').at(-1))]?.module ?? '')
+  return { run: (choice) => ofSources(fileOf, dps.smartmodules.test({ ...choice, processors, pipeline_id: pipelineId })) }
 }

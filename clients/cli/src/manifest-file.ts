@@ -1,5 +1,5 @@
 /** A manifest in a file: sources, binaries and samples are files beside it. */
-import { dirname, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { z } from 'zod'
 import type { Manifest } from '../../typescript/src/index.ts'
 import { Misused } from './outcome.ts'
@@ -34,8 +34,11 @@ export function parsed(text: string, at: string): unknown {
   }
 }
 
-/** The manifest of a file, with what it names in place of the names. Throws Misused for what can't be read. */
-export async function manifestIn(file: string): Promise<Manifest> {
+/** A manifest with what its file names in place of the names. `sources`: the file of a SmartModule's source by its name. */
+export type ManifestFile = { manifest: Manifest; sources: ReadonlyMap<string, string> }
+
+/** Throws Misused for what can't be read. */
+export async function manifestIn(file: string): Promise<ManifestFile> {
   const folder = dirname(resolve(file))
   const value = parsed(await readableText(file, 'the manifest'), file)
   if (!isObject(value)) {
@@ -53,8 +56,10 @@ export async function manifestIn(file: string): Promise<Manifest> {
       return {}
     })
   const smartmodules: [string, unknown][] = []
+  const sources = new Map<string, string>()
   for (const [name, { source, tests, ...rest }] of Object.entries(written.data.smartmodules ?? {})) {
     const at = `smartmodules.${name}`
+    if (typeof source === 'string') sources.set(name, join(dirname(file), source))
     const part = {
       ...rest,
       ...(typeof source === 'string' ? await read(moduleIn(resolve(folder, source), `${at}.source`)) : { source }),
@@ -69,5 +74,5 @@ export async function manifestIn(file: string): Promise<Manifest> {
   if (faults.length > 0) throw new Misused(faults.join('\n  '))
   // An empty block of YAML is null; the service says what else is wrong.
   const members = Object.entries({ ...written.data, smartmodules: Object.fromEntries(smartmodules) }).filter(([, value]) => value !== null)
-  return Object.fromEntries(members) as unknown as Manifest
+  return { manifest: Object.fromEntries(members) as unknown as Manifest, sources }
 }

@@ -22,23 +22,29 @@ export class Misused extends Error {
   }
 }
 
-/** The service refuses a source; `file` is where the source is. */
+/** Tells the file of a source by the path of the part of a request that holds it. */
+export type FileOf = (path: string) => string | undefined
+
+/** The service refuses sources, which are in files. */
 export class FaultySource extends Error {
-  readonly file: string
+  readonly fileOf: FileOf
   declare readonly cause: ApiError
-  constructor(file: string, cause: ApiError) {
+  constructor(fileOf: FileOf, cause: ApiError) {
     super(cause.message, { cause })
-    this.file = file
+    this.fileOf = fileOf
   }
 }
 /** Where requests hold a source. */
-const CODE = /\/code$/
+const CODE = /\/source\/code$/
+
+/** The work of a request that holds sources of files. Throws FaultySource where the service refuses it. */
+export const ofSources = <T>(fileOf: FileOf, work: Promise<T>): Promise<T> =>
+  work.catch((error: unknown) => {
+    throw error instanceof ApiError ? new FaultySource(fileOf, error) : error
+  })
 
 /** The work of a request that holds this file's source. Throws FaultySource where the service refuses it. */
-export const ofSource = <T>(file: string, work: Promise<T>): Promise<T> =>
-  work.catch((error: unknown) => {
-    throw error instanceof ApiError ? new FaultySource(file, error) : error
-  })
+export const ofSource = <T>(file: string, work: Promise<T>): Promise<T> => ofSources(() => file, work)
 
 /** The service refuses records of a file, or of standard input; `lineOf` tells the line of a record by its index. */
 export class FaultyInput extends Error {
@@ -86,7 +92,13 @@ export function outcomeOf(error: unknown): { exit: number; told: Told } {
     const { exit, told } = outcomeOf(error.cause)
     return {
       exit,
-      told: { ...told, details: error.cause.details.map((each) => (CODE.test(each.path) ? { ...each, file: error.file } : each)) },
+      told: {
+        ...told,
+        details: error.cause.details.map((each) => {
+          const file = CODE.test(each.path) ? error.fileOf(each.path.replace(CODE, '')) : undefined
+          return file === undefined ? each : { ...each, file }
+        }),
+      },
     }
   }
   if (error instanceof ConnectionError) return { exit: EXIT.away, told: { code: 'unreachable', message: error.message } }

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { writeJson, type Client, type ManifestPlan } from '../../../typescript/src/index.ts'
 import { contextOf, type Context, type GlobalOptions, type Io } from '../context.ts'
 import { isObject, manifestIn } from '../manifest-file.ts'
-import { Differs, Misused } from '../outcome.ts'
+import { Differs, Misused, ofSources } from '../outcome.ts'
 import { toYaml } from '../output.ts'
 import { during } from '../progress.ts'
 
@@ -77,11 +77,19 @@ async function planNamed({ dps }: Context, request: Parameters<Client['manifests
   )
 }
 
+/** The name of the SmartModule at a JSON pointer into a manifest. */
+const nameAt = (path: string): string => (path.split('/').at(-1) ?? '').replaceAll('~1', '/').replaceAll('~0', '~')
+
 /** Changes are made within the request, and sources compiled for a plan: each may take a while. */
 export const MANIFEST_TIMEOUT_MS = 30 * 60_000
 
 export function addManifestCommands(program: Command, io: Io): void {
-  const asked = async (file: string, { prune = false, replace = [] }: Options) => ({ manifest: await manifestIn(file), prune, replace })
+  /** The request, and what the service refuses of its sources, by their files. */
+  async function asked(file: string, { prune = false, replace = [] }: Options) {
+    const { manifest, sources } = await manifestIn(file)
+    const fileOf = (path: string) => sources.get(nameAt(path))
+    return { request: { manifest, prune, replace }, sent: <T>(work: Promise<T>): Promise<T> => ofSources(fileOf, work) }
+  }
   const options = (command: Command): Command =>
     command
       .option('--prune', 'delete members of the set that the manifest no longer names')
@@ -91,7 +99,8 @@ export function addManifestCommands(program: Command, io: Io): void {
     .description('say what applying a manifest would change; fails where it would change something')
     .action(async (file: string, given: Options, command: Command) => {
       const context = contextOf(io, command, { timeoutMs: MANIFEST_TIMEOUT_MS })
-      const plan = await during(io, `planning ${file}`, context.dps.manifests.plan(await asked(file, given)))
+      const { request, sent } = await asked(file, given)
+      const plan = await during(io, `planning ${file}`, sent(context.dps.manifests.plan(request)))
       const { changes, unchanged, hash } = plan
       show(context, plan)
       if (changes.length === 0) return io.note(`nothing to do: ${unchanged} unchanged`)
@@ -105,11 +114,11 @@ export function addManifestCommands(program: Command, io: Io): void {
     .option('--plan-hash <hash>', 'of the plan that was seen, or its first 8 characters or more: exactly that is applied, or nothing')
     .action(async (file: string, given: Options, command: Command) => {
       const context = contextOf(io, command, { isFinished: true, timeoutMs: MANIFEST_TIMEOUT_MS })
-      const request = await asked(file, given)
+      const { request, sent } = await asked(file, given)
       const { planHash } = given
-      const plan = planHash === undefined ? undefined : await during(io, `planning ${file}`, planNamed(context, request, planHash))
+      const plan = planHash === undefined ? undefined : await during(io, `planning ${file}`, sent(planNamed(context, request, planHash)))
       const what = plan ? `applying ${changesIn(plan)} of ${file}` : `applying ${file}`
-      const answer = await during(io, what, context.dps.manifests.apply({ ...request, ...(plan ? { hash: plan.hash } : {}) }))
+      const answer = await during(io, what, sent(context.dps.manifests.apply({ ...request, ...(plan ? { hash: plan.hash } : {}) })))
       show(context, answer)
       io.note(answer.changes.length === 0 ? `nothing to do: ${answer.unchanged} unchanged` : `${changesIn(answer)} made`)
     })
