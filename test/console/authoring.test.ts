@@ -1,6 +1,7 @@
 /** What people make in the console, in a real browser: a pipeline with all of its parts, and a SmartModule. */
 import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
 import { codeIn, hasBrowser, useConsole } from '../harness/browser.ts'
 import { eventually, service, unique } from '../harness/client.ts'
 import { createPipeline, createStream, waitForTotal, write } from '../harness/pipelines.ts'
@@ -59,6 +60,13 @@ describe.skipIf(!hasBrowser)('a pipeline in full', () => {
       await end.getByText('It answers').waitFor({ state: 'detached' })
       await end.getByLabel('Write to').selectOption({ label: 'stream' })
       await end.getByLabel(/^Stream/).selectOption({ label: to })
+      await page.locator('summary', { hasText: 'The same as' }).click()
+      await page.getByRole('button', { name: 'YAML', exact: true }).click()
+      const yaml = await page.getByLabel('The same as YAML').innerText()
+      // Named, so that a copy of it applies anywhere.
+      const copy = parse(yaml.replaceAll(name, `${name}-copy`)) as object
+      const plan = await client.call<{ changes: object[] }>('POST', '/v1/manifests/plan', { manifest: copy })
+      expect(plan.body.changes).toMatchObject([{ action: 'create', kind: 'pipeline', name: `${name}-copy` }])
       await page.getByRole('button', { name: 'Make the pipeline' }).click()
       await page.getByRole('heading', { name }).waitFor()
       await waitForTotal(client, sink.id, 1)

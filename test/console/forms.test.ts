@@ -124,17 +124,17 @@ describe.skipIf(!hasBrowser)('a group of dead letters', () => {
     await inConsole(async ({ page }) => {
       await page.goto(at(`pipelines/${id}/dead-letters`))
       await page.locator('.groups a').first().click()
-      const config = page.getByLabel(/Config of dps\/cel/)
+      const filter = page.locator('.fix').getByLabel(/^Filter/)
       const tryIt = page.getByRole('button', { name: /Try on 2/ })
       const save = page.getByRole('button', { name: 'Save as the next revision' })
       // Why neither it nor a redrive can be pressed yet.
       await page.getByText('Change something first.').waitFor()
       await page.getByText('Count them first.').waitFor()
       const release = await holdBack(page, '**/v1/pipelines/*/preview')
-      await config.fill('{"filter": "value.count == 0"}')
+      await filter.fill('value.count == 0')
       await page.getByText('Try the change first.').waitFor()
       await tryIt.click()
-      await config.fill('{"filter": "value.count == 1"}')
+      await filter.fill('value.count == 1')
       await release()
       await eventually('the trial is over', () => tryIt.isEnabled())
       expect([await save.isEnabled(), await page.locator('.fix td .badge').count()]).toEqual([false, 0])
@@ -153,7 +153,7 @@ describe.skipIf(!hasBrowser)('a group of dead letters', () => {
       )
       await page.getByText('None of this group is pending any more.').waitFor()
       await page.getByText('No record is pending.').waitFor()
-      expect(await config.inputValue()).toBe('{"filter": "value.count == 1"}')
+      expect(await filter.inputValue()).toBe('value.count == 1')
       // What is written there would be lost.
       page.once('dialog', (dialog) => void dialog.accept())
       const ofGroup = async (group: string, heading: string) => {

@@ -200,7 +200,10 @@ describe.skipIf(!hasBrowser)('with a browser alone', () => {
       await page.goBack()
       await page.locator('.figure', { hasText: 'dead letters' }).getByRole('link', { name: 'Dead letters: 1' }).click()
       await page.locator('.groups a').first().click()
-      await page.getByLabel(/Config of dps\/cel/).fill('{"filter": "value.parts == 0 || value.price / value.parts > 1"}')
+      await page
+        .locator('.fix')
+        .getByLabel(/^Filter/)
+        .fill('value.parts == 0 || value.price / value.parts > 1')
       await page.getByRole('button', { name: /Try on 1/ }).click()
       await page.locator('.fix td .badge.good').waitFor()
       const save = page.getByRole('button', { name: 'Save as the next revision' })
@@ -267,8 +270,7 @@ describe.skipIf(!hasBrowser)('a record that fails', () => {
       await page.getByRole('button', { name: /Try on 2/ }).click()
       // As it is, they fail again.
       await page.getByText('dead letter', { exact: true }).first().waitFor()
-      const config = page.getByLabel(/Config of dps\/cel/)
-      await config.fill(JSON.stringify({ set: { mean: 'value.count == 0 ? 0 : value.sum / value.count' } }))
+      await page.locator('.fix').getByLabel('Set: value 1').fill('value.count == 0 ? 0 : value.sum / value.count')
       await page.getByRole('button', { name: /Try on 2/ }).click()
       await eventually('both would be delivered', async () => (await page.locator('.fix td .badge.good').count()) === 2)
       const withoutIt = page.getByText('It goes through revision 1, without the change.')

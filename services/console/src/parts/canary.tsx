@@ -1,16 +1,17 @@
 /** Another version or config of a step, in shadow or with a share of the keys: what it makes different, and making it the running one. */
 import { useLocation } from 'preact-iso'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { parseAsWritten, writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
+import { writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
 import type { GetCanaryResponse, ListSmartModuleVersionsResponse, Pipeline } from '../../../../clients/typescript/src/generated/types.ts'
 import { call, post } from '../api.ts'
 import { count } from '../format.ts'
 import { useAction, useQuery } from '../query.ts'
 import { glimpse } from '../records.ts'
 import { may } from '../session.ts'
-import { Badge, Field, Figure, Refused, Table } from './parts.tsx'
+import { Badge, Figure, Refused, Table } from './parts.tsx'
 import { asCurl } from '../same-as.ts'
 import { SameAs } from './same-as.tsx'
+import { StepConfig } from './step-config.tsx'
 
 const REFRESH_MS = 5000
 
@@ -100,21 +101,20 @@ function Begin({ pipeline, onChanged }: { pipeline: Pipeline; onChanged(): void 
   const [askedStep, askedVersion] = (useLocation().query.canary ?? '').split('@')
   const [step, setStep] = useState(Number(askedStep) || 1)
   const [chosen, setVersion] = useState(askedVersion)
-  const [typed, setTyped] = useState<string>()
+  const [changed, setChanged] = useState<Record<string, unknown>>()
   const [share, setShare] = useState(0)
   const [failing, setFailing] = useState(0)
   const { run, isBusy, failure } = useAction()
   const running = pipeline.processors[step - 1]
   const versions = useQuery<ListSmartModuleVersionsResponse>(running ? `/smartmodules/${running.module_id}/versions?page_size=100` : null)
-  const saved = writeJson(running?.config ?? {}, 2)
-  const [version, text] = [chosen ?? running?.version, typed ?? saved]
-  const isOther = version !== running?.version || text !== saved
-  /** Throws for a config that is not JSON. */
+  const version = chosen ?? running?.version ?? ''
+  const hasOtherConfig = changed !== undefined && writeJson(changed) !== writeJson(running?.config)
+  const isOther = version !== running?.version || hasOtherConfig
   const body = () => ({
     canary: {
       step,
       version,
-      ...(text === saved ? {} : { config: parseAsWritten(text) }),
+      ...(hasOtherConfig ? { config: changed } : {}),
       ...(share > 0 ? { share } : {}),
       ...(failing > 0 ? { max_failing: failing } : {}),
     },
@@ -137,7 +137,7 @@ function Begin({ pipeline, onChanged }: { pipeline: Pipeline; onChanged(): void 
             onChange={({ currentTarget }) => {
               setStep(Number(currentTarget.value))
               setVersion(undefined)
-              setTyped(undefined)
+              setChanged(undefined)
             }}
           >
             {pipeline.processors.map(({ name }, index) => (
@@ -179,14 +179,9 @@ function Begin({ pipeline, onChanged }: { pipeline: Pipeline; onChanged(): void 
           </select>
         </label>
       </div>
-      <Field name="Config" hint="JSON; the running one, until it is changed.">
-        <textarea
-          rows={Math.min(12, text.split('\n').length + 1)}
-          spellcheck={false}
-          value={text}
-          onInput={({ currentTarget }) => setTyped(currentTarget.value)}
-        />
-      </Field>
+      {running && (
+        <StepConfig key={step} moduleId={running.module_id} version={version} value={changed ?? running.config} onChange={setChanged} />
+      )}
       <button disabled={isBusy || !isOther}>Try it</button>{' '}
       {!isOther && <span class="quiet">Choose another version, or change the config, first.</span>}
       <Refused failure={failure} />

@@ -18,11 +18,12 @@ import { glimpse } from '../records.ts'
 import { asCurl, operand, quoted } from '../same-as.ts'
 import { may } from '../session.ts'
 import { stepsOf } from '../steps.ts'
-import { jsonAt } from '../typed.ts'
 import { useUnsaved } from '../unsaved.ts'
 import { JobProgress } from './job-progress.tsx'
-import { Badge, faultAt, Field, Loaded, Refused, Table } from './parts.tsx'
+import { Badge, Loaded, Refused, Table } from './parts.tsx'
 import { SameAs } from './same-as.tsx'
+import { within } from './schema-form.tsx'
+import { StepConfig } from './step-config.tsx'
 import { lettersOf } from './trial-records.tsx'
 
 /** The chain with another config and version of one step, as a request takes it. */
@@ -138,24 +139,25 @@ type FixProps = {
 /** Tries a config on the group's own records, and saves it as the next revision once it was tried as it is. */
 function Fix({ pipeline, group: { step }, letters, isEmpty, onEdited, onChanged }: FixProps) {
   const running = pipeline.processors[step - 1]!
-  const saved = writeJson(running.config, 2)
-  const [text, setText] = useState(saved)
+  const [config, setConfig] = useState(running.config)
+  const text = writeJson(config)
   const [answer, setAnswer] = useState<{ text: string; version: string; traces: PreviewPipelineResponse['records'] }>()
   const [version, setVersion] = useState(running.version)
-  const isChanged = text !== saved || version !== running.version
+  const isChanged = text !== writeJson(running.config) || version !== running.version
   useUnsaved(isChanged)
   useEffect(() => onEdited(isChanged), [isChanged])
   /** Only results for the step as it is now: an answer may come after another edit. */
   const { traces } = answer?.text === text && answer.version === version ? answer : {}
   const { run, isBusy, failure } = useAction()
   const [isSaving, setIsSaving] = useState(false)
+  const form = useRef<HTMLFormElement>(null)
   const at = `/processors/${step - 1}/config`
   /** The pipeline's ETag, once the commands are shown. */
   const [tag, setTag] = useState<string>()
 
   async function tryIt(): Promise<void> {
     setIsSaving(false)
-    const processors = processorsWith(pipeline, step, jsonAt(at, text), version)
+    const processors = processorsWith(pipeline, step, config, version)
     const asked = { processors, dead_letters: { ids: letters.map(({ id }) => id) }, limit: letters.length }
     setAnswer({ text, version, traces: (await post<PreviewPipelineResponse>(`/pipelines/${pipeline.id}/preview`, asked)).records })
   }
@@ -167,34 +169,40 @@ function Fix({ pipeline, group: { step }, letters, isEmpty, onEdited, onChanged 
       throw new Failure(409, 'conflict', `the pipeline has got revision ${now.revision} meanwhile: look at it, then try again`)
     const { revision } = await patch<Pipeline>(
       `/pipelines/${pipeline.id}`,
-      { processors: processorsWith(now, step, jsonAt(at, text), version) },
+      { processors: processorsWith(now, step, config, version) },
       current,
     )
     onChanged(revision)
   }
 
   return (
-    <div class="fix">
-      <Field
-        name={`Config of ${running.name} ${running.version}`}
-        hint="Tried on these records; nothing is written."
-        fault={faultAt(failure, at)}
-      >
-        <textarea
-          rows={Math.min(20, text.split('\n').length + 1)}
-          spellcheck={false}
-          value={text}
-          onInput={({ currentTarget }) => setText(currentTarget.value)}
-        />
-      </Field>
+    <form
+      ref={form}
+      class="fix"
+      onSubmit={(event) => {
+        event.preventDefault()
+        void run(tryIt)
+      }}
+    >
+      <h3>
+        Config of {running.name} {running.version}
+      </h3>
+      <p class="quiet">Tried on these records; nothing is written.</p>
+      <StepConfig
+        moduleId={running.module_id}
+        version={version}
+        value={config}
+        onChange={setConfig}
+        faults={within(failure?.details ?? [], at.slice(1))}
+      />
       {!running.name.startsWith('dps/') && (
         <OtherVersion pipelineId={pipeline.id} running={running} version={version} onChoose={setVersion} />
       )}
       <div class="actions">
-        <button type="button" disabled={isBusy} onClick={() => void run(tryIt)}>
+        <button disabled={isBusy}>
           {isBusy && !isSaving ? 'Trying…' : `Try on ${letters.length} ${isEmpty ? 'that were in it' : 'of them'}`}
         </button>
-        <button type="button" disabled={isBusy || !isChanged || !traces} onClick={() => void run(save)}>
+        <button type="button" disabled={isBusy || !isChanged || !traces} onClick={() => form.current?.reportValidity() && void run(save)}>
           Save as the next revision
         </button>
         <span class="quiet">
@@ -214,7 +222,7 @@ function Fix({ pipeline, group: { step }, letters, isEmpty, onEdited, onChanged 
             {
               method: 'PATCH',
               path: `/pipelines/${pipeline.id}`,
-              body: { processors: processorsWith(pipeline, step, jsonAt(at, text), version) },
+              body: { processors: processorsWith(pipeline, step, config, version) },
               ...(tag === undefined ? {} : { ifMatch: tag }),
             },
           ]),
@@ -222,7 +230,7 @@ function Fix({ pipeline, group: { step }, letters, isEmpty, onEdited, onChanged 
       />
       {traces && <Tried traces={traces} />}
       {traces && traces.length < letters.length && <p class="quiet">{letters.length - traces.length} more were not run.</p>}
-    </div>
+    </form>
   )
 }
 

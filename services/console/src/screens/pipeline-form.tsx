@@ -24,7 +24,7 @@ import { StepsForm } from '../parts/steps-form.tsx'
 import { planRows } from '../plan-rows.ts'
 import { isObject } from '../records.ts'
 import { useAction, useAll } from '../query.ts'
-import { asCurl, needed } from '../same-as.ts'
+import { asCurl, asYaml, needed } from '../same-as.ts'
 import { may } from '../session.ts'
 import { stepsOf, type Step } from '../steps.ts'
 import { useUnsaved } from '../unsaved.ts'
@@ -117,6 +117,31 @@ function Trial({ draft, id }: { draft: Draft; id: string | undefined }) {
 
 /** A pipeline as it was read: it is saved only where it is still that. */
 type Known = { pipeline: Pipeline; tag: string }
+
+type Names = Partial<ListStreamsResponse & ListConnectorsResponse & ListSmartModulesResponse>
+
+/** As a manifest, which names things; undefined while one of them has no name that is known. */
+function yamlOf(draft: Draft, { streams = [], connectors = [], modules = [] }: Names): string | undefined {
+  const { name, description, source, processors, sink, tasks } = draft
+  let isWhole = true
+  const nameIn = (all: readonly { id: string; name: string }[], id: unknown): string | undefined => {
+    const found = all.find((each) => each.id === id)?.name
+    isWhole &&= found !== undefined
+    return found
+  }
+  const endOf = ({ connector_id, config: { stream_id, ...others } }: Endpoint) =>
+    isOfStream({ connector_id, config: {} })
+      ? { stream: nameIn(streams, stream_id), ...others }
+      : { connector: nameIn(connectors, connector_id), with: others }
+  const pipeline = {
+    ...(description === '' ? {} : { description }),
+    source: endOf(source),
+    steps: processors.map(({ module_id, config, ...others }) => ({ module: nameIn(modules, module_id), with: config, ...others })),
+    sink: endOf(sink),
+    ...(tasks === 1 ? {} : { tasks }),
+  }
+  return isWhole ? asYaml(name, { pipelines: { [name]: pipeline } }) : undefined
+}
 
 function Form({ first, known }: { first: Draft; known: Known | undefined }) {
   const pipeline = known?.pipeline
@@ -212,10 +237,15 @@ function Form({ first, known }: { first: Draft; known: Known | undefined }) {
           {isBusy ? 'Working…' : pipeline ? (plan ? 'Save it' : 'Show what it changes') : 'Make the pipeline'}
         </button>
         <SameAs
+          of={known ? 'curl' : 'curl, dps or YAML'}
           ways={() => {
             if (known) return { curl: asCurl([{ method: 'PATCH', path, body: changeOf(first, draft), ifMatch: known.tag }]) }
             needed(draft.name)
-            return { curl: asCurl([{ method: 'POST', path: '/pipelines', body: draft }]) }
+            const yaml = yamlOf(draft, { ...streams.data, ...connectors.data, ...modules.data })
+            return {
+              curl: asCurl([{ method: 'POST', path: '/pipelines', body: draft }]),
+              ...(yaml === undefined ? {} : { dps: `# what YAML shows, as pipeline.yaml\ndps apply pipeline.yaml`, YAML: yaml }),
+            }
           }}
         />
       </form>
