@@ -93,6 +93,21 @@ describe('large records', () => {
     expect([small.body.records.length, small.body.truncated]).toEqual([3, undefined])
   })
 
+  it('are previewed as dead letters up to the answer’s limit, those that failed last first', async () => {
+    type Preview = { records: { offset: number }[]; truncated?: true; total: number }
+    await eventually('all are dead letters', async () => {
+      const { body } = await client.call<{ total: number }>('GET', `/v1/pipelines/${id}/dead-letters?page_size=1`)
+      return body.total === RECORDS
+    })
+    const { body, bytes } = await asked<Preview>('POST', `/v1/pipelines/${id}/preview`, { dead_letters: {}, processors: [], limit: 100 })
+    expect(bytes).toBeLessThan(ANSWER_BYTES_MAX)
+    expect([body.truncated, body.total]).toEqual([true, RECORDS])
+    expect(body.records.length).toBeGreaterThan(1)
+    expect(body.records.length).toBeLessThan(RECORDS)
+    const small = await asked<Preview>('POST', `/v1/pipelines/${id}/preview`, { dead_letters: {}, processors: [], limit: 3 })
+    expect([small.body.records.length, small.body.truncated]).toEqual([3, undefined])
+  })
+
   it('are truncated in an explanation when sixteen steps exceed the limit of the answer', async () => {
     type Value = { base64: string; truncated?: true }
     type Explained = { input: { value: Value }; steps: { in: { value: Value }[] }[] }

@@ -10,7 +10,7 @@ import type { Pace } from '../pacing.ts'
 import { chooseDeadLetters, deadLetterId, type ChosenDeadLetter } from '../store/dead-letters.ts'
 import type { PipelineRow } from '../store/pipelines.ts'
 import { BYTES_MAX, chooseRecords, partitionsAsked } from './choose-records.ts'
-import { fitting } from './source-records.ts'
+import { fitting, sizeOf } from './source-records.ts'
 import { notRun, type SourceRecord } from './trace.ts'
 
 /** What reading them takes. */
@@ -53,18 +53,25 @@ async function deadLettersOf(
   const { letters, total } = await chooseDeadLetters(deps.db, pipeline.id, choice, limit)
   if (letters.length === 0) return { records: [], isCut: false, letters, total }
   const layout = await layoutOf(deps.cluster, pipeline.definition.dead_letter_topic, 'the topic of the pipeline’s dead letters')
+  const bytesMax = BYTES_MAX / (1 + stepCount)
   const found: { record: SourceRecord; letter: ChosenDeadLetter }[] = []
-  for (let next = 0; next < letters.length; next += READ_AT_ONCE) {
+  let [next, bytes] = [0, 0]
+  // Few are read ahead of what fits: a hundred of the largest would take a hundred megabytes.
+  for (; next < letters.length && bytes <= bytesMax; next += READ_AT_ONCE) {
     const some = letters.slice(next, next + READ_AT_ONCE)
     const records = await Promise.all(some.map((letter) => recordOf(deps, layout, letter, pace)))
-    records.forEach((record, index) => record && found.push({ record, letter: some[index]! }))
+    for (const [index, record] of records.entries()) {
+      if (!record) continue
+      bytes += sizeOf(record)
+      found.push({ record, letter: some[index]! })
+    }
   }
   const records = fitting(
     found.map(({ record }) => record),
-    BYTES_MAX / (1 + stepCount),
+    bytesMax,
     'first',
   )
-  return { records, isCut: records.length < found.length, letters: found.map(({ letter }) => letter), total }
+  return { records, isCut: records.length < found.length || next < letters.length, letters: found.map(({ letter }) => letter), total }
 }
 
 /** The chosen records. Throws 400 for a partition that the source does not have. */
