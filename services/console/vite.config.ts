@@ -27,7 +27,7 @@ export default defineConfig({
         codeSplitting: {
           groups: [
             { name: 'shared', test: /console.src/, minShareCount: 2 },
-            { name: 'lists', test: /screens.(?:access|audit|connect|jobs|lineage|manifests|smartmodules|streams)\.tsx/ },
+            { name: 'lists', test: /screens.(?:access|audit|connect|jobs|lineage|smartmodules|streams)\.tsx/ },
           ],
         },
       },

@@ -106,7 +106,52 @@ describe.skipIf(!hasBrowser)('a manifest', () => {
     expect(await idOf(`${set}-kept`)).toBeUndefined()
   })
 
-  it('is dropped as a file, refused as YAML, exported, and changed from there', async () => {
+  it('is taken from files in YAML, with the sources and tests that it names', async () => {
+    const set = unique('files')
+    const yaml = [
+      'dps: 1',
+      `set: ${set}`,
+      'streams:',
+      `  ${set}-from: { schema: { n: integer } } # a comment`,
+      'smartmodules:',
+      `  ${set}-odd: { source: ./src/odd.ts, tests: ./odd.json }`,
+      'pipelines:',
+    ].join('\n')
+    const source = `import { Path, Record } from 'dps'
+const n = new Path('n')
+export function filter(record: Record): bool { return record.integer(n) % 2 == 1 }
+`
+    const tests = [{ records: [{ value: { n: 1 } }, { value: { n: 2 } }], out: [{ n: 1 }] }]
+    const file = (name: string, text: string) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) })
+    await inConsole(async ({ page }) => {
+      await page.goto(`${service().apiUrl}/console/manifests`)
+      await page.getByLabel(/^Files/).setInputFiles([file('shop.yaml', yaml), file('odd.ts', source)])
+      await eventually('it is there', async () => (await field(page).inputValue()) === yaml)
+      await show(page).click()
+      await page.getByRole('alert').getByText(`The SmartModule ${set}-odd names ./odd.json: choose that file too`).waitFor()
+      await page.getByLabel(/^Files/).setInputFiles([file('odd.json', '[]'), file('shop.yml', yaml.replace('integer', 'intger'))])
+      await page.getByText('with odd.ts, odd.json').waitFor()
+      await show(page).click()
+      await page.getByRole('alert').getByText('schema').first().waitFor()
+      await field(page).fill(`${yaml}\nset: again`)
+      await show(page).click()
+      await page
+        .getByRole('alert')
+        .getByText(/^line 8, column 1: duplicated mapping key/)
+        .waitFor()
+      await page.getByLabel(/^Files/).setInputFiles([file('odd.json', JSON.stringify(tests)), file('shop.yaml', yaml)])
+      await eventually('it is there again', async () => (await field(page).inputValue()) === yaml)
+      await show(page).click()
+      await page.getByRole('heading', { name: 'What it changes' }).waitFor({ timeout: limitMs(60_000) })
+      expect(await shown(page)).toEqual([`${set}-from created`, `${set}-odd created`])
+      await applied(page, 'Apply these 2 changes')
+    })
+    const { body } = await client.call<{ modules: { id: string }[] }>('GET', `/v1/smartmodules?name=${set}-odd`)
+    const version = await client.call('GET', `/v1/smartmodules/${body.modules[0]!.id}/versions/1.0.0`)
+    expect(version.body).toMatchObject({ source: { code: source }, tests })
+  })
+
+  it('is dropped as a file, exported, and changed from there', async () => {
     const set = unique('copied')
     const manifest = manifestOf(set)
     expect((await client.call('POST', '/v1/manifests/apply', { manifest })).status).toBe(200)
@@ -121,8 +166,6 @@ describe.skipIf(!hasBrowser)('a manifest', () => {
       })
       await field(page).dispatchEvent('drop', { dataTransfer: dropped })
       await eventually('it is there', async () => (await field(page).inputValue()) === 'dps: 1\nset: shop\n')
-      await show(page).click()
-      await page.getByRole('alert').getByText('This is not JSON').waitFor()
       await field(page).fill('')
       await page.getByRole('region', { name: 'A set as it is' }).getByRole('combobox').selectOption(set)
       await page.getByRole('button', { name: 'Export' }).click()

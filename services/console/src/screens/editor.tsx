@@ -26,6 +26,7 @@ import { Versions } from '../parts/versions.tsx'
 import { useAction, useQuery } from '../query.ts'
 import { asCurl, asYaml, needed, quoted } from '../same-as.ts'
 import { may, session } from '../session.ts'
+import { useUnsaved } from '../unsaved.ts'
 
 const FIRST = `import { Path, Record } from 'dps'
 
@@ -129,17 +130,24 @@ function Draft({ version, onDiscard }: { version: string | undefined; onDiscard(
 }
 
 /** The deployment by other ways. */
-function DeployedAs({ name, source, isNew }: { name: string; source: Source; isNew: boolean }) {
+function DeployedAs({ name, source, tests, isNew }: { name: string; source: Source; tests: Tests | undefined; isNew: boolean }) {
+  const files = tests ? '# the code, as module.ts; its tests, as curl shows them, as tests.json' : '# the code, as module.ts'
   return (
     <SameAs
       of="curl, dps or YAML"
       ways={() => {
         needed(name)
         return {
-          curl: asCurl([{ method: 'POST', path: '/smartmodules', body: { name, source } }]),
-          dps: `# the code, as module.ts\ndps deploy module.ts --name=${quoted(name)}`,
+          curl: asCurl([{ method: 'POST', path: '/smartmodules', body: { name, source, ...(tests ? { tests } : {}) } }]),
+          dps: `${files}\ndps deploy module.ts --name=${quoted(name)}${tests ? ' --samples=tests.json' : ''}`,
           // One that there is already belongs to a set, or to none.
-          ...(isNew ? { YAML: `# the code, as module.ts\n${asYaml(name, { smartmodules: { [name]: { source: './module.ts' } } })}` } : {}),
+          ...(isNew
+            ? {
+                YAML: `${files}\n${asYaml(name, {
+                  smartmodules: { [name]: { source: './module.ts', ...(tests ? { tests: './tests.json' } : {}) } },
+                })}`,
+              }
+            : {}),
         }
       }}
     />
@@ -215,6 +223,7 @@ function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | unde
   const { run, isBusy, failure } = useAction()
   const version = useQuery<GetSmartModuleVersionResponse>(known && isCode ? `/smartmodules/${known.id}/versions/${known.version}` : null)
   const [edited, setEdited] = useState<Tests>()
+  useUnsaved(edited !== undefined)
   const kept = edited ?? version.data?.tests ?? []
   const trial = useTrial(known, kept)
   const source: Source = { language: 'typescript', code }
@@ -306,7 +315,7 @@ function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | unde
             onDeploy={() => void run(deploy)}
           />
         )}
-        {isCode && mayTry() && <DeployedAs name={name} source={source} isNew={!known} />}
+        {isCode && mayTry() && <DeployedAs name={name} source={source} tests={edited} isNew={!known} />}
         {known && may('pipelines:read') && <InPipelines module={known} pipelines={trial.pipelines} />}
         {known && <Versions key={known.version} id={known.id} onCode={isCode ? setCode : undefined} />}
       </section>

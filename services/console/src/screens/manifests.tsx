@@ -1,14 +1,14 @@
 /** A set of streams, SmartModules and pipelines as one text: what it would change is shown, then exactly that is changed. */
 import { useState } from 'preact/hooks'
-import { parseAsWritten, writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
+import { writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
 import type { ListManifestsResponse, ManifestPlan, PlannedChange } from '../../../../clients/typescript/src/generated/types.ts'
 import { Failure, get, HOME, post } from '../api.ts'
+import { manifestOf, readFiles, type Files } from '../manifest-files.ts'
 import { Changes } from '../parts/difference.tsx'
 import { Badge, Copy, Field, Refused, Table, Title } from '../parts/parts.tsx'
 import { SameAs } from '../parts/same-as.tsx'
 import { planRows } from '../plan-rows.ts'
 import { useAction, useQuery } from '../query.ts'
-import { textOfFile } from '../records.ts'
 import { asCurl, quoted } from '../same-as.ts'
 import { may } from '../session.ts'
 import { mayLeave, useUnsaved } from '../unsaved.ts'
@@ -76,23 +76,15 @@ const replaceable = (failure: Failure | undefined): string[] =>
     return name !== undefined && message.includes('"replace"') ? [name.replaceAll('~1', '/').replaceAll('~0', '~')] : []
   })
 
-type Asked = { text: string; prune: boolean; replace: readonly string[] }
-const NEW: Asked = { text: '', prune: false, replace: [] }
+/** `files`: those that the text names. */
+type Asked = { text: string; files: Files; prune: boolean; replace: readonly string[] }
+const NEW: Asked = { text: '', files: new Map(), prune: false, replace: [] }
 
 /** What requests take. Throws what is wrong with the text. */
-function bodyOf({ text, prune, replace }: Asked): Record<string, unknown> {
-  try {
-    return { manifest: parseAsWritten(text), prune, replace }
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new Error(`This is not JSON: ${reason}. Manifests in YAML, or with names of files, are for \`dps diff\` and \`dps apply\`.`, {
-      cause: error,
-    })
-  }
-}
+const bodyOf = ({ text, files, prune, replace }: Asked) => ({ manifest: manifestOf(text, files), prune, replace })
 
 function Form({ asked, onChange }: { asked: Asked; onChange(next: Asked): void }) {
-  const { text, prune, replace } = asked
+  const { text, files, prune, replace } = asked
   const { run, isBusy, failure } = useAction()
   /** Of which manifest it is, and whether it was made. */
   const [planned, setPlanned] = useState<{ of: Asked; plan: ManifestPlan; isDone: boolean }>()
@@ -100,7 +92,11 @@ function Form({ asked, onChange }: { asked: Asked; onChange(next: Asked): void }
   const plan = current?.plan
   useUnsaved(text !== '' && !current?.isDone)
   const set = (part: Partial<Asked>): void => onChange({ ...asked, ...part })
-  const take = (file: File | undefined) => run(async () => file && set({ text: await textOfFile(file) }))
+  const take = (chosen: FileList) =>
+    run(async () => {
+      const { text: manifest = text, files: others } = await readFiles([...chosen])
+      set({ text: manifest, files: new Map([...files, ...others]) })
+    })
   const mayApply = (['pipelines:write', 'streams:write', 'smartmodules:write'] as const).every(may)
   /** What may be applied. */
   const open = plan && !current?.isDone && plan.changes.length > 0 ? plan : undefined
@@ -122,22 +118,28 @@ function Form({ asked, onChange }: { asked: Asked; onChange(next: Asked): void }
         void run(send)
       }}
     >
-      <Field name="A file" hint="JSON; what it holds comes into the field below.">
-        <input type="file" accept=".json" onChange={({ currentTarget }) => void take(currentTarget.files?.[0])} />
+      <Field name="Files" hint="The manifest, which comes into the field below, and the sources and tests that it names.">
+        <input
+          type="file"
+          multiple
+          accept=".yaml,.yml,.json,.ts,.wasm"
+          onChange={({ currentTarget }) => currentTarget.files && void take(currentTarget.files)}
+        />
       </Field>
-      <Field name="Manifest" hint="What should be there, by name, as JSON.">
+      {files.size > 0 && <p class="quiet">with {[...files.keys()].join(', ')}</p>}
+      <Field name="Manifest" hint="What should be there, by name, as YAML or JSON.">
         <textarea
           rows={Math.min(24, Math.max(10, text.split('\n').length + 1))}
           required
           spellcheck={false}
-          placeholder={'{"dps": 1, "set": "shop", "streams": {}, "smartmodules": {}, "pipelines": {}}'}
+          placeholder={'dps: 1\nset: shop\nstreams:\n  orders: { schema: { id: string, amount: number }, key: id }'}
           value={text}
           onInput={({ currentTarget }) => set({ text: currentTarget.value })}
           onDrop={(event) => {
-            const file = event.dataTransfer?.files[0]
-            if (!file) return
+            const dropped = event.dataTransfer?.files
+            if (!dropped || dropped.length === 0) return
             event.preventDefault()
-            void take(file)
+            void take(dropped)
           }}
         />
       </Field>
@@ -178,7 +180,7 @@ function Form({ asked, onChange }: { asked: Asked; onChange(next: Asked): void }
         ways={() => ({
           curl: asCurl([{ method: 'POST', path: '/manifests/apply', body: { ...bodyOf(asked), ...(open ? { hash: open.hash } : {}) } }]),
           dps: [
-            '# the manifest as manifest.json\ndps apply manifest.json',
+            '# the manifest as manifest.yaml\ndps apply manifest.yaml',
             ...(open ? ['--plan-hash', open.hash] : []),
             ...(prune ? ['--prune'] : []),
             ...(replace.length > 0 ? ['--replace', ...replace.map(quoted)] : []),

@@ -9,7 +9,7 @@ import type {
   TraceStep,
 } from '../../../../clients/typescript/src/generated/types.ts'
 import { lastRedrive } from '../../../../clients/typescript/src/last-redrive.ts'
-import { HOME, post } from '../api.ts'
+import { HOME, post, withQuery } from '../api.ts'
 import { nanoseconds } from '../format.ts'
 import { Difference } from '../parts/difference.tsx'
 import { Badge, Loaded, Time, Title } from '../parts/parts.tsx'
@@ -122,6 +122,13 @@ function useNeighbours(id: string, partition: number, offset: number): { before?
   return found
 }
 
+/** The dead letters that failed as this record did; all of the pipeline's where the sink refused it, or it has been redriven. */
+function groupOf(id: string, { steps, redriven }: ExplainRecordResponse): string {
+  const failed = redriven ? undefined : steps.find(({ error }) => error)
+  const group = failed && [failed.step, failed.module, failed.version, failed.error?.code].join('|')
+  return withQuery(`${HOME.pathname}pipelines/${id}/dead-letters`, { group })
+}
+
 export function RecordScreen({ id, partition, offset }: { id: string; partition: string; offset: string }) {
   const record = useQuery<ExplainRecordResponse>(`/pipelines/${id}/explain?partition=${partition}&offset=${offset}`)
   const last = record.data && lastRedrive(record.data)
@@ -157,7 +164,7 @@ export function RecordScreen({ id, partition, offset }: { id: string; partition:
             {trace.dead_letter_ids.length > 0 && (
               <p>
                 {trace.redriven ? 'It had' : 'It has'}{' '}
-                <a href={`${HOME.pathname}pipelines/${id}/dead-letters`} title={trace.dead_letter_ids.join(', ')}>
+                <a href={groupOf(id, trace)} title={trace.dead_letter_ids.join(', ')}>
                   a dead letter
                 </a>
               </p>
