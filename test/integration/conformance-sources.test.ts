@@ -152,6 +152,13 @@ const SOURCES: SourceCase[] = [
   },
 ]
 
+/** What never ends says what it is. */
+async function within<T>(what: string, work: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => late.reject(new Error(`${what} does not end`)), limitMs(90_000))
+  return Promise.race([work, late.promise]).finally(() => clearTimeout(timer))
+}
+
 describe.each(SOURCES)('$what as a source', ({ id, splits, prepare }) => {
   const COUNT = 600
   const nOf = (value: string | null) => Number((JSON.parse(value!) as { n: number }).n)
@@ -174,13 +181,13 @@ describe.each(SOURCES)('$what as a source', ({ id, splits, prepare }) => {
   }
 
   it('reads every record once over all its splits', async () => {
-    const config = await prepare(COUNT)
+    const config = await within('preparing', prepare(COUNT))
     const context = contextFor()
-    const source = await openSource(id, config, context)
-    const found = await readAllSplits(source, numbers(0, splits).map(newState))
-    await source.close()
+    const source = await within('opening', openSource(id, config, context))
+    const found = await within('reading', readAllSplits(source, numbers(0, splits).map(newState)))
+    await within('closing', source.close())
     expect(found.sort((a, b) => a - b)).toEqual(numbers(0, COUNT))
-    await dispose(config, context)
+    await within('disposing', dispose(config, context))
   })
 
   it('resumes from every position without losing or repeating a record', async () => {
