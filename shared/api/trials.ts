@@ -28,10 +28,11 @@ export const CHOICE = {
   ),
   limit: z.number().int().min(1).max(LIMITS.preview_records_max).default(10),
 }
-type Choice = z.output<z.ZodObject<typeof CHOICE>>
+/** The validated members. */
+export type TrialChoice = z.output<z.ZodObject<typeof CHOICE>>
 
 /** Refuses dead letters beside a place of the source. */
-export function checkChoice({ from, partition, dead_letters }: Choice, { addIssue }: z.RefinementCtx): void {
+export function checkChoice({ from, partition, dead_letters }: TrialChoice, { addIssue }: z.RefinementCtx): void {
   if (dead_letters === undefined || (from === undefined && partition === undefined)) return
   const path = [from === undefined ? 'partition' : 'from']
   addIssue({ code: 'custom', path, message: 'must not be combined with dead_letters, which have places of their own' })

@@ -50,6 +50,10 @@ export function splitDeadLetterHeaders(headers: Header[]): { own: Header[]; adde
   return { own: headers.slice(0, before), added: Object.fromEntries(added) }
 }
 
+/** The record's own timestamp, in milliseconds; that of the dead letter, `fallback`, in those of versions that did not keep it. */
+export const ownTimestamp = (added: AddedHeaders, fallback: bigint): bigint =>
+  added['dps.timestamp'] === undefined ? fallback : BigInt(added['dps.timestamp'])
+
 /**
  * Headers of a record that its source could not read (a malformed row, a corrupt object, a record too large for a topic). Its value has
  * no frame, so the first step or the sink fails it; its dead letter then reports these headers instead of that failure.

@@ -87,7 +87,7 @@ export async function call<T>(method: string, path: string, body?: unknown, opti
 }
 
 export const get = <T>(path: string, signal?: AbortSignal): Promise<T> => call<T>('GET', path, undefined, signal ? { signal } : {})
-/** The resource, and the tag that it has. */
+/** The resource, and the tag that it has; empty where the answer has none. */
 export async function getTagged<T>(path: string): Promise<[resource: T, tag: string]> {
   let tag = ''
   const resource = await call<T>('GET', path, undefined, { onTag: (found) => (tag = found ?? '') })

@@ -1,13 +1,12 @@
 /** YAML, of which JSON is a part, as `dps` reads it: numbers with all their digits, and nothing that JSON has no value for. */
 import { FAILSAFE_SCHEMA, load, Type, YAMLException } from 'js-yaml'
-import { parseAsWritten } from '../../../clients/typescript/src/core/exact-json.ts'
+import { NUMBER as NUMBER_OF_JSON, parseAsWritten } from '../../../clients/typescript/src/core/exact-json.ts'
 
-const OF_JSON = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 /** Numbers of YAML 1.2 (§10.3.2, the core schema). */
 const NUMBER = /^(?:[-+]?(?:\d+|\.\d+|\d+\.\d*)(?:[eE][+-]?\d+)?|0o[0-7]+|0x[\da-fA-F]+|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/
 
 function numberOf(text: string): unknown {
-  if (OF_JSON.test(text)) return parseAsWritten(text)
+  if (NUMBER_OF_JSON.test(text)) return parseAsWritten(text)
   const value = Number(text)
   if (Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))) return value
   throw new YAMLException(`${text} is not a number of JSON`)

@@ -1,9 +1,8 @@
 /** Records of a pipeline that a trial runs: of its source, or its dead letters as a redrive would run them. */
-import type { DeadLetterChoice } from '../../../shared/api/trials.ts'
-import type { StreamPlace } from '../../../shared/api/pipelines.ts'
+import type { DeadLetterChoice, TrialChoice } from '../../../shared/api/trials.ts'
 import type { Trace } from '../../../shared/api/observability.ts'
 import type { TopicLayout } from '../../../shared/kafka/cluster.ts'
-import { splitDeadLetterHeaders } from '../../../shared/model/dead-letter-headers.ts'
+import { ownTimestamp, splitDeadLetterHeaders } from '../../../shared/model/dead-letter-headers.ts'
 import type { Deps } from '../deps.ts'
 import { layoutOf } from '../layout-of.ts'
 import type { Pace } from '../pacing.ts'
@@ -15,12 +14,6 @@ import { notRun, type SourceRecord } from './trace.ts'
 
 /** What reading them takes. */
 export type ReadDeps = Pick<Deps, 'cluster' | 'db' | 'sourceReader' | 'readPacer' | 'deadLetters'>
-export type Choice = {
-  from?: StreamPlace | undefined
-  partition?: number | undefined
-  dead_letters?: DeadLetterChoice | undefined
-  limit: number
-}
 /** What a trial runs. `letters`: the dead letters that the records are, in the same order; `total` is how many there are to choose from. */
 export type Chosen = { records: SourceRecord[]; isCut: boolean; letters?: ChosenDeadLetter[]; total?: number }
 
@@ -37,7 +30,7 @@ async function recordOf(
   const found = await sourceReader.at(layout, letter_partition, BigInt(letter_offset), pace)
   if (!found) return undefined
   const { own, added } = splitDeadLetterHeaders(found.record.headers)
-  const timestamp = added['dps.timestamp'] === undefined ? found.timestamp : BigInt(added['dps.timestamp'])
+  const timestamp = ownTimestamp(added, found.timestamp)
   return { partition, offset: BigInt(record_offset), timestamp, record: { ...found.record, headers: own } }
 }
 
@@ -78,7 +71,7 @@ async function deadLettersOf(
 export async function pipelineRecords(
   deps: ReadDeps,
   pipeline: PipelineRow,
-  { from = 'latest', partition, dead_letters, limit }: Choice,
+  { from = 'latest', partition, dead_letters, limit }: TrialChoice,
   stepCount: number,
 ): Promise<Chosen> {
   const { readPacer, cluster } = deps

@@ -4,6 +4,7 @@
  */
 import { decodeRecords, encodeRecords, type BatchHeader, type KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'
 import {
+  ownTimestamp,
   splitDeadLetterHeaders,
   TOPIC_ID_HEADER,
   type AddedHeaders,
@@ -54,6 +55,6 @@ function originOf(added: AddedHeaders, fallbackTimestamp: bigint): Origin {
     offset: BigInt(added['__connect.errors.offset'] ?? 0),
     attempts: number('dps.attempt', 1),
     redrives: number('dps.redrives', 0) + 1,
-    timestamp: added['dps.timestamp'] === undefined ? fallbackTimestamp : BigInt(added['dps.timestamp']),
+    timestamp: ownTimestamp(added, fallbackTimestamp),
   }
 }

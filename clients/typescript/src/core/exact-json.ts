@@ -11,7 +11,8 @@ type Exact = {
 const exact = JSON as unknown as Exact
 
 const INTEGER = /^-?\d+$/
-const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?$/i
+/** A number as JSON writes it (RFC 8259, section 6). */
+export const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?$/i
 
 /** A number of JSON by its text. It counts as the nearest number of JavaScript's in expressions, and is written as its text. */
 export class ExactNumber {

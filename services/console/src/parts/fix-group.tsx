@@ -165,7 +165,7 @@ function Fix({ pipeline, group: { step }, letters, isEmpty, onEdited, onChanged 
   async function save(): Promise<void> {
     setIsSaving(true)
     const [now, current] = await getTagged<Pipeline>(`/pipelines/${pipeline.id}`)
-    if (now.revision !== pipeline.revision)
+    if (now.revision !== pipeline.revision || current === '')
       throw new Failure(409, 'conflict', `the pipeline has got revision ${now.revision} meanwhile: look at it, then try again`)
     const { revision } = await patch<Pipeline>(
       `/pipelines/${pipeline.id}`,
