@@ -6,6 +6,8 @@
 import { apiVersionsV4, initProducerIdV5, listOffsetsV9, type Connection } from './client-library.ts'
 import { COORDINATOR_GROUP, COORDINATOR_TRANSACTION, openBrokers, type ClusterOptions } from './brokers.ts'
 import { openGroupOffsets } from './group-offsets.ts'
+import { KafkaError } from './kafka-error.ts'
+import { brokerErrorCode, hasMoved } from './wire/error-codes.ts'
 
 /** A topic's id (KIP-516) and the leader of each of its partitions. */
 export type TopicLayout = {
@@ -65,27 +67,39 @@ export function openCluster(options: ClusterOptions) {
     /**
      * Offsets by partition at read-committed: `earliest`, or `latest`, the end before open transactions; for a time in milliseconds, that
      * of the first record with this timestamp or a later one (-1 where there is none). `written` is the end including open transactions.
+     * Where the leaders have changed since the layout was taken, the new ones are asked; throws KafkaError where a partition has none.
      */
     async offsets(
       layout: TopicLayout,
       partitions: number[],
       which: 'earliest' | 'latest' | 'written' | number,
     ): Promise<Map<number, bigint>> {
-      const byLeader = Map.groupBy(partitions, (partition) => layout.leaders[partition]!)
       const found = new Map<number, bigint>()
-      for (const [nodeId, owned] of byLeader) {
-        const wanted = owned.map((partitionIndex) => ({
-          partitionIndex,
-          currentLeaderEpoch: -1,
-          timestamp: which === 'earliest' ? EARLIEST : which === 'latest' || which === 'written' ? LATEST : BigInt(which),
-        }))
-        const answer = await brokers.retry(async () =>
-          listOffsetsV9.api.async(await brokers.connectionTo(nodeId), -1, which === 'written' ? 0 : 1, [
-            { name: layout.topic, partitions: wanted },
-          ]),
-        )
-        for (const { partitionIndex, offset } of answer.topics[0]?.partitions ?? []) found.set(partitionIndex, offset)
+      const timestamp = which === 'earliest' ? EARLIEST : which === 'latest' || which === 'written' ? LATEST : BigInt(which)
+      const isolation = which === 'written' ? 0 : 1
+      let { leaders } = layout
+      const askLeaders = async () => {
+        const missing = partitions.filter((partition) => !found.has(partition))
+        for (const [nodeId, owned] of Map.groupBy(missing, (partition) => leaders[partition] ?? -1)) {
+          const wanted = owned.map((partitionIndex) => ({ partitionIndex, currentLeaderEpoch: -1, timestamp }))
+          const topics = [{ name: layout.topic, partitions: wanted }]
+          const answer = await listOffsetsV9.api.async(await brokers.connectionTo(nodeId), -1, isolation, topics)
+          for (const { partitionIndex, offset } of answer.topics[0]?.partitions ?? []) found.set(partitionIndex, offset)
+        }
       }
+      await brokers.retry(async () => {
+        try {
+          await askLeaders()
+        } catch (error) {
+          const code = error instanceof KafkaError ? error.code : brokerErrorCode(error)
+          if (code === undefined || !hasMoved(code)) throw error
+          // The layout may be older than a change of leaders: the same broker would only refuse again.
+          const before = leaders
+          leaders = (await cluster.describeTopic(layout.topic))?.leaders ?? before
+          if (partitions.every((partition) => leaders[partition] === before[partition])) throw error
+          await askLeaders()
+        }
+      })
       return found
     },
 

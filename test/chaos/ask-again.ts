@@ -1,16 +1,17 @@
 /** The harness's own requests to Kafka: a broker that has not answered in time, as on a busy machine, is no finding. */
 import type { Cluster } from '../../shared/kafka/cluster.ts'
 
-const TRIES = 6
+/** Longer than a broker that stood still takes until it leads its partitions again: a missed heartbeat fences it (KIP-631). */
+const ASK_FOR_MS = 30_000
 const PAUSE_MS = 200
 
-/** Asks up to six times, and throws what the last try threw. Only for requests that may be repeated. */
+/** Asks again for up to 30 s, and throws what the last try threw. Only for requests that may be repeated. */
 export async function askAgain<T>(ask: () => Promise<T>): Promise<T> {
-  for (let left = TRIES - 1; ; left--) {
+  for (const deadline = Date.now() + ASK_FOR_MS; ;) {
     try {
       return await ask()
     } catch (error) {
-      if (left === 0) throw error
+      if (Date.now() > deadline) throw error
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
     }
   }

@@ -140,3 +140,32 @@ it('one partition of a kafka source without a leader holds up only its own recor
     await cluster.close()
   }
 })
+
+it.each([
+  ['had no leader', [-1, -1, -1]],
+  ['was led by another broker', [2, 3, 1]],
+  ['was led by a broker that is no more', [9, 9, 9]],
+])('the offsets of a partition that %s when its layout was taken are asked of its leader', async (_what, leaders) => {
+  const { brokers } = kafka
+  const client = createKafka(brokers, 'leaderless')
+  const cluster = openCluster({ brokers, clientId: 'leaderless' })
+  const [admin, producer] = [client.admin(), client.producer()]
+  await Promise.all([admin.connect(), producer.connect()])
+  const topic = `leaderless-offsets${leaders[0]}`
+  const replicaAssignment = [0, 1, 2].map((partition) => ({ partition, replicas: [partition + 1] }))
+  try {
+    await admin.createTopics({ topics: [{ topic, numPartitions: -1, replicationFactor: -1, replicaAssignment }], waitForLeaders: true })
+    await producer.send({ topic, messages: [0, 1, 1, 2, 2, 2].map((partition) => ({ partition, value: 'x' })) })
+    const layout = (await cluster.describeTopic(topic))!
+    expect(layout.leaders).toEqual([1, 2, 3])
+    const ends = await cluster.offsets({ ...layout, leaders }, [0, 1, 2], 'latest')
+    expect([...ends].sort()).toEqual([
+      [0, 1n],
+      [1, 2n],
+      [2, 3n],
+    ])
+  } finally {
+    await Promise.all([admin.disconnect(), producer.disconnect()])
+    await cluster.close()
+  }
+})
