@@ -20,7 +20,8 @@ const REQUESTS = Number(process.env.REQUESTS || 100_000)
 const SEED = Number(process.env.SEED || Date.now() % 100_000)
 const EXAMPLES = Number(process.env.EXAMPLES || 60)
 const CLIENTS = 8
-const LOOP_HELD_SECONDS_MAX = 0.2
+const LOOP_HELD_MS_MAX = 200
+const SAID_EVERY = 10_000
 const LIMITS_CLEARED_MS = 200
 const FINDINGS_MAX = 30
 /** With a smaller share of successes the requests test too little. */
@@ -152,26 +153,39 @@ try {
     if (answer.ok && typeof body === 'object' && body !== null) await kept.take(request, answer.status, body as Record<string, unknown>)
   }
 
+  /** The longest time in milliseconds that the event loop was blocked since it was asked before: prom-client starts over at each scrape. */
+  async function loopHeldMs(): Promise<number> {
+    const metrics = await (await fetch(launched.metricsUrls[0]!)).text()
+    return Math.round(Number(/^nodejs_eventloop_lag_max_seconds (\S+)/m.exec(metrics)?.[1]) * 1000)
+  }
+  // What the service does before it answers anything holds up no request.
+  await loopHeldMs()
   let sent = 0
+  const held: Promise<number>[] = []
   const startedAt = Date.now()
+  async function report(count: number): Promise<number> {
+    const ms = await loopHeldMs()
+    const seconds = Math.round((Date.now() - startedAt) / 1000)
+    say(`fuzz: ${count.toLocaleString('en')} requests in ${seconds} s; the event loop was blocked for at most ${ms} ms since the line before`)
+    return ms
+  }
   await Promise.all(
     Array.from({ length: CLIENTS }, async () => {
       while (sent < REQUESTS) {
-        if (++sent % 10_000 === 0) say(`fuzz: ${sent.toLocaleString('en')} requests in ${Math.round((Date.now() - startedAt) / 1000)} s`)
+        if (++sent % SAID_EVERY === 0) held.push(report(sent))
         await send(nextRequest())
       }
     }),
   )
+  const heldMs = Math.max(await report(sent), ...(await Promise.all(held)))
   say(
     `fuzz: answers by status: ${[...statuses]
       .toSorted(([a], [b]) => a - b)
       .map(([status, count]) => `${status}: ${count}`)
       .join(', ')}`,
   )
-  const metrics = await (await fetch(launched.metricsUrls[0]!)).text()
-  const held = Number(/^nodejs_eventloop_lag_max_seconds (\S+)/m.exec(metrics)?.[1])
-  say(`fuzz: the event loop was blocked for at most ${Math.round(held * 1000)} ms`)
-  if (!(held <= LOOP_HELD_SECONDS_MAX)) failed++
+  say(`fuzz: the event loop was blocked for at most ${heldMs} ms`)
+  if (!(heldMs <= LOOP_HELD_MS_MAX)) failed++
   const done = [...statuses].filter(([status]) => status < 300).reduce((sum, [, times]) => sum + times, 0)
   if (done < sent * DONE_SHARE_MIN)
     find('hardly any request succeeded', { operationId: '', method: '', path: '', headers: {}, body: undefined }, `${done} of ${sent}`)
