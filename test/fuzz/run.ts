@@ -166,7 +166,9 @@ try {
   async function report(count: number): Promise<number> {
     const ms = await loopHeldMs()
     const seconds = Math.round((Date.now() - startedAt) / 1000)
-    say(`fuzz: ${count.toLocaleString('en')} requests in ${seconds} s; the event loop was blocked for at most ${ms} ms since the line before`)
+    say(
+      `fuzz: ${count.toLocaleString('en')} requests in ${seconds} s; the event loop was blocked for at most ${ms} ms since the line before`,
+    )
     return ms
   }
   await Promise.all(
