@@ -57,8 +57,8 @@ fuzz: node_modules/.installed ## send odd and malformed requests, then run Schem
 outage: node_modules/.installed ## run ten minutes of load without control plane, Postgres and Redis: MINUTES=10
 	@MINUTES="$(MINUTES)" $(NODE) test/chaos/outage.ts
 
-example: node_modules/.installed ## run the API contract's example at full size while processors are killed: ROWS=1000000 KILLS=10
-	@ROWS="$(ROWS)" KILLS="$(KILLS)" $(NODE) test/chaos/contract-example.ts
+example: node_modules/.installed ## run the bucket-to-table example at full size while processors are killed: ROWS=1000000 KILLS=10
+	@ROWS="$(ROWS)" KILLS="$(KILLS)" $(NODE) test/chaos/bucket-to-table.ts
 
 clients: node_modules/.installed ## write what is generated of the client libraries
 	@$(NODE) clients/generate/main.ts

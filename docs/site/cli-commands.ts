@@ -27,6 +27,7 @@ export const CLI_COMMANDS: Readonly<Record<string, string>> = {
   updatePipeline: 'dps apply manifest.yaml',
   deletePipeline: 'dps delete pipeline {name}',
   getPipelineStatus: 'dps describe {name}',
+  previewPipeline: 'dps preview {name}',
   startPipeline: 'dps start {name}',
   pausePipeline: 'dps pause {name}',
   resumePipeline: 'dps resume {name}',

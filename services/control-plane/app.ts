@@ -1,7 +1,7 @@
 /**
  * The HTTP surface: the middleware order as one list, and one handler per operation under both prefixes.
- * unread answers → refused connections → request-id → security headers → errors → target → database watch
- * → [authenticate → rate-limit → scope → body → validate → idempotency → audit] → handler
+ * unsent-answers → end-refused → request-id → security headers → errors → target → database watch
+ * → [authenticate → rate-limit → few-at-once → scope → room for the answer → body → validate → idempotency → audit] → handler
  */
 import { join } from 'node:path'
 import Router from '@koa/router'
@@ -15,7 +15,7 @@ import { openApiDocument } from '../../shared/api/openapi.ts'
 import { PREFIXES, type Contract } from '../../shared/api/contract.ts'
 import { reasonOf } from '../../shared/errors/reason-of.ts'
 import { ERROR_CODES, INVALID_REQUEST_STATUSES } from '../../shared/errors/codes.ts'
-import { invalidRequest, notFound, ServiceError, type Detail } from './service-error.ts'
+import { invalidRequest, lacksScope, notFound, ServiceError, type Detail } from './service-error.ts'
 import type { Scope } from '../../shared/model/limits.ts'
 import { isStorable } from '../../shared/model/text.ts'
 import type { KeyedWrite, Audited, Caller, Deps, Reply } from './deps.ts'
@@ -127,7 +127,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
       const lacking = lackingScope(contract, caller)
       if (lacking !== undefined) {
         if (isAudited(contract)) await audit.refused(contract, caller, origin, resourceId, ERROR_CODES.forbidden.status)
-        throw new ServiceError('forbidden', `the ${caller.session ? 'member’s role' : 'API key'} lacks the scope ${lacking}`)
+        throw lacksScope(caller, lacking)
       }
       // Checked only now: requests ahead in the queue may have used the room.
       if (contract.isBulky) unsent.assertRoom(caller.accountId)

@@ -32,7 +32,7 @@ export function runBounded<T>(work: () => T, ms: number): T {
   } catch (error) {
     if (!isTimeout(error)) throw error
     const late = new TookTooLong(`it takes more than ${ms} ms`)
-    throw ownCpuMs() - before < ms / 2 ? unavailable('enough processor time', late) : late
+    throw ownCpuMs() - before < ms / 2 ? unavailable('enough CPU time', late) : late
   } finally {
     context.work = undefined
   }

@@ -14,7 +14,7 @@ const LOOK_STEPS = 32
 const LOOK_BYTES = 64 << 10
 
 /** After work, an account rests for this many times as long as the work took. */
-const PACE = 4
+const REST_FACTOR = 4
 const AT_ONCE_MAX = 8
 const WAITING_MAX = 32
 const WAIT_MAX_MS = 5000
@@ -97,7 +97,7 @@ export type Pacer = {
   during<T>(accountId: string, work: (pace: Pace) => Promise<T>): Promise<T>
 }
 
-export function createPacer({ times = PACE, atOnce = AT_ONCE_MAX, waitingMax = WAITING_MAX, waitMs = WAIT_MAX_MS } = {}): Pacer {
+export function createPacer({ times = REST_FACTOR, atOnce = AT_ONCE_MAX, waitingMax = WAITING_MAX, waitMs = WAIT_MAX_MS } = {}): Pacer {
   const rests = createRests(times)
   const alone = createOneAtATime()
 

@@ -1,5 +1,6 @@
 /** The error that handlers throw: a code of the table, a public message, and optionally details for the log only. */
 import { ERROR_CODES, type ErrorCode } from '../../shared/errors/codes.ts'
+import type { Scope } from '../../shared/model/limits.ts'
 import { cutText, REASON_CHARACTERS_MAX } from '../../shared/model/text.ts'
 
 /** One fault of a request; `path` is a JSON pointer (RFC 6901) into the body, or /query/<name>, /path/<name>, /header/<name>. */
@@ -63,6 +64,13 @@ export function invalidRequest(faults: Detail[], cause?: unknown): ServiceError 
 
 /** A 404 error saying that `what` does not exist. */
 export const notFound = (what: string): ServiceError => new ServiceError('not_found', `${what} does not exist`)
+
+/** A 403 error naming a scope that the caller lacks: a member by its role, another by its key. `why`: "to read a stream". */
+export const lacksScope = ({ session }: { session?: unknown }, scope: Scope, why?: string): ServiceError =>
+  new ServiceError(
+    'forbidden',
+    `the ${session ? 'member’s role' : 'API key'} lacks the scope ${scope}${why === undefined ? '' : `, which is needed ${why}`}`,
+  )
 
 /** A 503 error saying that `what` is not available, with Retry-After 5 s; the cause goes to the log only. */
 export const unavailable = (what: string, cause?: unknown): ServiceError =>

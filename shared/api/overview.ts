@@ -13,6 +13,7 @@ export const PipelineGlance = z
     status_reason: z.string().nullable(),
     desired: z.enum(DESIRED_STATUSES),
     attention: z.string().nullable().describe('What is wrong with the pipeline; null while nothing is'),
+    attention_rank: z.number().int().nullable().describe('How pressing that is: 0 first; null while nothing is wrong'),
     revision: z.number().int(),
     records_per_second: z.number(),
     lag: z.number().int().describe('Offsets between position and end, as of the tasks’ last reports; markers of transactions count'),

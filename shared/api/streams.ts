@@ -121,7 +121,7 @@ export const StreamRequest = z
   .superRefine(refineStream)
   .meta({ id: 'StreamRequest' })
 
-const StreamStatus = z.enum(['creating', 'active', 'failed', 'deleting']).meta({ id: 'StreamStatus' })
+const StreamStatus = z.enum(['creating', 'active', 'deleting']).meta({ id: 'StreamStatus' })
 /** A stream as lists show it. */
 export const StreamItem = z
   .object({

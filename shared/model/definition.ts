@@ -208,7 +208,7 @@ export function serviceNames(prefix: string) {
     intakeTopic: (accountId: string, pipelineId: string) => `${prefix}.${accountId}.${pipelineId}.intake`,
     /** Remembers what the splits of a source have already read. */
     seenTopic: (accountId: string, pipelineId: string) => `${prefix}.${accountId}.${pipelineId}.seen`,
-    pipelineGroup: (pipelineId: string) => `${prefix}.${pipelineId}`,
+    runGroup: (runId: string) => `${prefix}.${runId}`,
     intakeGroup: (pipelineId: string) => `${prefix}.${pipelineId}.intake`,
     transactionalId: (runId: string, task: TaskId) => `${prefix}.${runId}.${taskName(task)}`,
   }
@@ -217,7 +217,7 @@ export function serviceNames(prefix: string) {
 export type ServiceNames = ReturnType<typeof serviceNames>
 
 /**
- * What processors know of an account: its type sets its share of the processors' time, the smallest one while it has used more than its
+ * What processors know of an account: its type sets its share of CPU time, the smallest one while it has used more than its
  * quota; a suspended account runs nothing.
  */
 export const AccountState = z.object({

@@ -59,7 +59,7 @@ export const LIMITS = {
 
 /** Requests per minute by account type. */
 export const REQUESTS_PER_MINUTE = { developer: 60, professional: 300, enterprise: 1000 } as const
-/** The type of an account, which sets its rate limit, its quotas and its share of the processors' time. */
+/** The type of an account, which sets its rate limit, its quotas and its share of CPU time. */
 export type AccountType = keyof typeof REQUESTS_PER_MINUTE
 /** The names of the account types. */
 export const ACCOUNT_TYPE_NAMES = ['developer', 'professional', 'enterprise'] as const satisfies readonly AccountType[]

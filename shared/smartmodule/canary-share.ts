@@ -1,4 +1,7 @@
-/** Which records a canary with a share gets: those of some keys, always the same ones, so that a key's records stay in order. Pure. */
+/**
+ * Which records a canary with a share gets: those of some keys, always the same ones, so that a key's records stay in order; and how many
+ * of them it may fail. Pure.
+ */
 import { murmur2 } from '../kafka/protocol/murmur2.ts'
 
 /** Spreads hashes once more, because partitions are chosen by the same ones; a prime near 2³² divided by the golden ratio. */
@@ -12,3 +15,10 @@ export function isOfCanary(key: Uint8Array | null, offset: bigint, share: number
   const hash = key ? murmur2(key, 0, key.length) : Number(BigInt.asUintN(32, offset))
   return Math.imul(hash, MIX) >>> 0 < canaryThreshold(share)
 }
+
+/** Fewer records say nothing about a share of them. */
+export const CANARY_JUDGED_FROM = 20
+
+/** Whether a canary has failed more of its records than the share `maxFailing` allows. Where none is allowed, the first one counts. */
+export const failsTooMany = (failed: number, records: number, maxFailing: number): boolean =>
+  failed > maxFailing * records && (records >= CANARY_JUDGED_FROM || maxFailing === 0)

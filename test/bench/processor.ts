@@ -130,7 +130,7 @@ export async function startBenchProcessor(options: BenchProcessorOptions): Promi
       },
       dead_letter_topic: topics.deadLetters,
       dead_letter_bytes_max: 1_048_588,
-      group_id: names.pipelineGroup(id),
+      group_id: names.runGroup(id),
       failure_threshold: 0.5,
       on_lost_position: 'fail',
       reset_revision: 0,

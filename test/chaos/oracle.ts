@@ -44,7 +44,7 @@ export async function judge(cluster: Cluster, sinkTopic: string, deadLetterTopic
     borders: new Map(),
     revisions_out_of_order: 0,
   }
-  const total = acknowledged.map(createBits)
+  const seenInSink = acknowledged.map(createBits)
   const seenDead = acknowledged.map(createBits)
   const lastN = new Map<string, number>()
   const lastRev = new Map<number, number>()
@@ -61,7 +61,7 @@ export async function judge(cluster: Cluster, sinkTopic: string, deadLetterTopic
     const index = indexOf(partition, key, n)
     if (index < 0) return void verdict.ghosts++
     if (isPoison(n)) return void verdict.misplaced++
-    if (!total[partition]!.add(index)) return void verdict.duplicated++
+    if (!seenInSink[partition]!.add(index)) return void verdict.duplicated++
     if (n < (lastN.get(key) ?? -1)) verdict.out_of_order++
     else lastN.set(key, n)
     const rev = Number(REV.exec(value)?.[1] ?? 0)
@@ -84,7 +84,7 @@ export async function judge(cluster: Cluster, sinkTopic: string, deadLetterTopic
   })
   for (const [partition, count] of acknowledged.entries()) {
     for (let index = 0; index < count; index++) {
-      const seen = isPoison(recordAt(partition, index).n) ? seenDead : total
+      const seen = isPoison(recordAt(partition, index).n) ? seenDead : seenInSink
       if (!seen[partition]!.has(index)) verdict.lost++
     }
   }

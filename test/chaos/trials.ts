@@ -113,7 +113,7 @@ async function prepare(arena: Arena, prefix: string): Promise<PipelineDefinition
     },
     dead_letter_bytes_max: 1_048_588,
     dead_letter_topic: deadLetters,
-    group_id: names.pipelineGroup('pl_trial'),
+    group_id: names.runGroup('pl_trial'),
     failure_threshold: 1,
     on_lost_position: 'fail',
     reset_revision: 0,

@@ -188,7 +188,7 @@ describe.skipIf(!hasBrowser)('a service that is busy', () => {
       const busy = {
         status: 503,
         headers: { 'Retry-After': '1' },
-        json: { error: { code: 'unavailable', message: 'enough processor time is not available' } },
+        json: { error: { code: 'unavailable', message: 'enough CPU time is not available' } },
       }
       let [trials, streams] = [0, 0]
       await page.route('**/v1/smartmodules/test', (route) => (++trials % 3 === 0 ? route.continue() : route.fulfill(busy)))
@@ -204,7 +204,7 @@ describe.skipIf(!hasBrowser)('a service that is busy', () => {
       await page.getByText('3 records:').waitFor()
       expect(trials).toBe(3)
       await page.getByRole('button', { name: 'Make the pipeline' }).click()
-      await page.getByRole('alert').getByText('The service is busy: enough processor time').waitFor()
+      await page.getByRole('alert').getByText('The service is busy: enough CPU time').waitFor()
       expect(streams).toBe(1)
     })
   })

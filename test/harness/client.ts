@@ -27,7 +27,7 @@ export function service(): Shared {
 
 /** The machine had no time for what a workshop does. It is said before anything is stored, so that the request may be sent again. */
 const isForWantOfTime = ({ status, body }: Pick<Answer<unknown>, 'status' | 'body'>): boolean =>
-  status === 503 && /enough processor time|a process for the request/.test(body.error?.message ?? '')
+  status === 503 && /enough CPU time|a process for the request/.test(body.error?.message ?? '')
 const WANT_OF_TIME_MAX_MS = 300_000
 /** Postgres did not answer for two seconds: what only reads may be asked again. */
 const isForWantOfDatabase = ({ status, body }: Pick<Answer<unknown>, 'status' | 'body'>): boolean =>

@@ -4,7 +4,7 @@ import { reasonOf } from '../../shared/errors/reason-of.ts'
 import { eventually, patiently, service, unique, type Client } from './client.ts'
 
 const made: { client: Client; id: string }[] = []
-// Pipelines left running would take the processors' time from all later files.
+// Pipelines left running would take CPU time from all later files.
 afterAll(async () => {
   await Promise.allSettled(made.splice(0).map(({ client, id }) => client.call('POST', `/v1/pipelines/${id}/stop`)))
 })

@@ -1,5 +1,5 @@
 /**
- * How long work takes, and how long a piece of it keeps all else of the thread waiting: in processor time of the thread, in milliseconds.
+ * How long work takes, and how long a piece of it keeps all else of the thread waiting: in CPU time of the thread, in milliseconds.
  * What else the machine does meanwhile is no fault of the work.
  */
 import { ownCpuMs } from '../../services/control-plane/bounded-work.ts'

@@ -1,4 +1,7 @@
-/** The house rules that a machine can check (docs/ARCHITECTURE.md): a broken rule fails a test that lists the offenders. */
+/**
+ * The rules of CONTRIBUTING.md, and the import table of docs/ARCHITECTURE.md, as far as a machine can check them: a broken rule fails a
+ * test that lists the offenders.
+ */
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'

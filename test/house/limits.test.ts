@@ -36,8 +36,11 @@ describe('the documented limits', () => {
     ['records per call', inBytes(SMARTMODULE_LIMITS.call_bytes_max)],
     ['output per call', `${SMARTMODULE_LIMITS.output_bytes_per_input} ×`, inBytes(SMARTMODULE_LIMITS.output_bytes_extra)],
     ['names', `1–${LIMITS.name_characters_max}`],
+    ['descriptions', `up to ${written(LIMITS.description_characters_max)} characters`],
     ['list page', `1–${LIMITS.page_size_max}`],
     ['stream data page', `1–${written(LIMITS.data_limit_max)} (${LIMITS.data_limit_default})`],
+    ['records of a stream with their places', `1–${LIMITS.stream_records_max} (${LIMITS.stream_records_default})`],
+    ['records of a stream with their places', `${written(LIMITS.key_query_characters_max)} characters`],
     ['records of one write', written(LIMITS.write_records_max)],
     ['fields', `1–${written(LIMITS.stream_fields_max)}`],
     ['partitions', `1–${LIMITS.stream_partitions_max}`, `up to ${LIMITS.adopted_partitions_max}`],
@@ -56,5 +59,13 @@ describe('the documented limits', () => {
     ['time per call', `${LIMITS.call_timeout_ms_min}–${written(LIMITS.call_timeout_ms_max)}`],
   ])('of %s are the code’s', (first, ...expected) => {
     for (const each of expected) expect(said(`${first}`)).toContain(each)
+  })
+
+  it('are all that a client can meet', () => {
+    /** No request can reach these. */
+    const inside = ['canaries_per_pass', 'dead_letter_batch_bytes_max', 'dead_letter_headers_bytes']
+    const compared = read('test/house/limits.test.ts')
+    const missing = Object.keys(LIMITS).filter((name) => !inside.includes(name) && !compared.includes(`LIMITS.${name}`))
+    expect(missing, 'docs/limits.md has a row of each, which is compared above').toEqual([])
   })
 })

@@ -32,7 +32,7 @@ async function refusing(topics: readonly string[]): Promise<string[]> {
   return refused
 }
 
-it('the topics that all pipelines share', async () => {
+it('the topics that all pipelines share take records of a processor whose clock is a day ahead', async () => {
   const { definitions, observed, fleet, ledger, logs } = serviceNames(unique('ahead'))
   const topics = { definitions, observed, fleet, ledger, logs }
   await ensureServiceTopics(admin, topics, 1)
@@ -40,7 +40,7 @@ it('the topics that all pipelines share', async () => {
   await removeTopics(admin, Object.values(topics))
 })
 
-it('the topics of a pipeline', async () => {
+it('the topics of a pipeline take records of a processor whose clock is a day ahead', async () => {
   const { other } = service().accounts
   const names = serviceNames(service().env.DPS_PREFIX!)
   const source = { connector_id: 'conn_generator', config: { records_max: 1 } }

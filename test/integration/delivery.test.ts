@@ -356,7 +356,7 @@ describe('explain and preview', () => {
     expect(endless.records).toMatchObject([{ outputs: [{ value: { json: { n: 0 } } }] }, {}, {}])
     const hanging = await deployModule(client, filterOverN(`if (value == 1) while (true) {}\n  return true`))
     type Stuck = { records: { outcome: string; steps: { error: { code: string } | null }[] }[] }
-    // 503: a busy machine did not give it its processor time.
+    // 503: a busy machine did not give it its CPU time.
     const tried = { processors: [{ module_id: hanging.id, timeout_ms: 500 }], from: 'earliest', limit: 3 }
     const isStuck = async () => {
       const { status, body } = await client.call<Stuck>('POST', `/v1/pipelines/${id}/preview`, tried)

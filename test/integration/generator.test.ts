@@ -56,7 +56,7 @@ describe('an intake topic', () => {
       return body.totals?.out === 400
     })
     const names = serviceNames(service().env.DPS_PREFIX!)
-    const [groupId, topic] = [names.pipelineGroup(id), names.intakeTopic(service().accounts.other.account_id, id)]
+    const [groupId, topic] = [names.runGroup(id), names.intakeTopic(service().accounts.other.account_id, id)]
     const cluster = openCluster({ brokers: service().brokers, clientId: 'trim' })
     const admin = createKafka(service().brokers, 'trim').admin()
     await admin.connect()

@@ -73,7 +73,7 @@ export function filter(record: Record): bool { return true }
 `
     expect((await client.call('POST', '/v1/smartmodules', { name, source: { language: 'typescript', code } })).status).toBe(201)
     const filter = { module_id: 'dps/filter', config: { field: 'n', operator: 'gte', value: 1 } }
-    // A busy machine may not give it its processor time before its time is over, which is the machine's fault: 503.
+    // A busy machine may not give it its CPU time before its time is over, which is the machine's fault: 503.
     const refused = await eventually(
       'it is refused',
       async () => {

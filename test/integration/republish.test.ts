@@ -35,7 +35,7 @@ async function waitUntilItEnds(id: string): Promise<void> {
   const admin = kafka.admin()
   await admin.connect()
   await eventually('its tasks have ended', async () => {
-    const { groups } = await admin.describeGroups([names.pipelineGroup(id)])
+    const { groups } = await admin.describeGroups([names.runGroup(id)])
     return groups[0]!.members.length === 0
   })
   await admin.disconnect()
@@ -99,7 +99,7 @@ describe('republishing', () => {
     await untilNothingDiffers()
     const other = `pl_${id.slice(3).split('').toReversed().join('')}`
     const { definition } = await db('pipelines').where({ id }).first('definition')
-    const copy = { ...definition, pipeline_id: other, group_id: names.pipelineGroup(other), desired: 'running', attempt: 1, revision: 1 }
+    const copy = { ...definition, pipeline_id: other, group_id: names.runGroup(other), desired: 'running', attempt: 1, revision: 1 }
     await putOnTopic([{ key: definitionKeys.pipeline(other), value: JSON.stringify(copy) }])
     expect(await republish()).toEqual({ ...NOTHING, pipelines: expect.any(Number), deleted: atLeastOne })
     // It reads the topic, which has the copy no more.

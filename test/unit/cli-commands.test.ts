@@ -67,6 +67,23 @@ describe('a command of the reference', () => {
   })
 })
 
+describe('a command of dps', () => {
+  /** These ask for several operations, or for none. */
+  const OF_NONE = ['login', 'profile list', 'profile use', 'profile delete', 'init', 'test', 'dev', 'dlq try', 'wait', 'completion', 'mcp']
+  const leaves = (command: Command, path: readonly string[] = []): string[] =>
+    command.commands.flatMap((each) => {
+      const own = [...path, each.name()]
+      return each.commands.length > 0 ? leaves(each, own) : [own.join(' ')]
+    })
+  it('is in the reference, at the operation that it is for', () => {
+    const named = Object.values(CLI_COMMANDS)
+      .flatMap(commandsIn)
+      .map((words) => words.join(' '))
+    const missing = leaves(program).filter((each) => !OF_NONE.includes(each) && !named.some((line) => `${line} `.startsWith(`${each} `)))
+    expect(missing).toEqual([])
+  })
+})
+
 describe('a command in a document', () => {
   const root = join(import.meta.dirname, '..', '..')
   const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.md'], { cwd: root, encoding: 'utf8' })

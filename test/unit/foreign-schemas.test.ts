@@ -38,7 +38,7 @@ it('a schema that can’t be used is refused with the same reason, without anoth
 it('a schema for which the machine had no time is compiled when it is asked for again', () => {
   const schema = schemaOf({ busy: { type: 'integer' } })
   compile.mockImplementationOnce(() => {
-    throw unavailable('enough processor time')
+    throw unavailable('enough CPU time')
   })
   expect(() => fieldsOf('json', schema)).toThrow(/not available/)
   expect(fieldsOf('json', schema)).toEqual({ busy: 'integer?' })

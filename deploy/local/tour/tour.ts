@@ -1,5 +1,5 @@
 /**
- * The tour: what a new user would do. First the API contract's own example, from a bucket into a table; then, over HTTP alone: token →
+ * The tour: what a new user would do. First the bucket-to-table example; then, over HTTP alone: token →
  * two streams → a SmartModule compiled and deployed → a pipeline with a classifier trained on half of a labelled corpus → the other half
  * written → the result read back in pages, with its accuracy.
  */
@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { compileSmartModule } from '../../../shared/smartmodule/compile.ts'
 import type { Account, Launched } from '../launcher.ts'
 import { openApi, type Api } from './api.ts'
-import { dropTable, runContractExample, TABLE_PIPELINE } from './contract-example.ts'
+import { dropTable, runContractExample, TABLE_PIPELINE } from './bucket-to-table.ts'
 import { CORPUS_SOURCE, loadCorpus, type Label, type Paragraph } from './corpus.ts'
 
 const RECORDS_MAX = 20_000

@@ -50,7 +50,7 @@ const TRIES = 3
 const WAIT_MAX_S = 10
 const isBusy = (status: number): boolean => status === 429 || status === 503
 /** 503 says of a part that is away which one it is. */
-const BUSY = /too many|a process for the request|processor time/
+const BUSY = /too many|a process for the request|CPU time/
 
 /** Asks a busy service again, when it says: where nothing was changed, or the tag of a change keeps it from being made twice. */
 async function sendPatiently(method: string, path: string, body: unknown, options: CallOptions): Promise<Response> {

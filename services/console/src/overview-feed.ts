@@ -130,12 +130,8 @@ function start(): void {
   })
 }
 
-/** What needs attention comes first, the worst at the top. */
-function rankOf({ status, status_reason, attention }: PipelineGlance): number {
-  if (attention === null) return 3
-  if (status === 'failed') return 0
-  return status === 'paused' && status_reason !== null ? 1 : 2
-}
+/** What needs attention comes first, the most pressing at the top. */
+const rankOf = ({ attention_rank }: PipelineGlance): number => attention_rank ?? Number.MAX_SAFE_INTEGER
 
 const overview = computed((): GetOverviewResponse | undefined => {
   if (!pipelines.value) return undefined

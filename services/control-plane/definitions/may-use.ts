@@ -1,25 +1,25 @@
-/** Which streams and secrets a request may put into a pipeline: what its key is for, and what a secret is for. */
+/** Which streams and secrets a request may put into a pipeline: what its caller may do, and what a secret is for. */
 import { findConnector } from '../../../shared/connectors/catalogue.ts'
 import { secretsIn } from '../../../shared/connectors/secret.ts'
 import { streamConnector } from '../../../shared/connectors/stream/connector.ts'
 import type { Scope } from '../../../shared/model/limits.ts'
-import { ServiceError, type Detail } from '../service-error.ts'
+import { lacksScope, type Detail } from '../service-error.ts'
 import type { Queryable } from '../store/database.ts'
 import { findSecretByName, type SecretRow } from '../store/secrets.ts'
 import type { Caller } from '../deps.ts'
 
 type Endpoint = { connector_id: string; config: unknown }
 
-/** Throws 403 naming the first scope that the key lacks: for streams that are read and written, and for secrets. */
-export function assertMayUse({ scopes }: Pick<Caller, 'scopes'>, endpoints: Partial<Record<'source' | 'sink', Endpoint>>): void {
+/** Throws 403 naming the first scope that the caller lacks: for streams that are read and written, and for secrets. */
+export function assertMayUse(caller: Pick<Caller, 'scopes' | 'session'>, endpoints: Partial<Record<'source' | 'sink', Endpoint>>): void {
   const { source, sink } = endpoints
   const isStream = (endpoint: Endpoint | undefined) => endpoint && findConnector(endpoint.connector_id)?.id === streamConnector.id
   const needed: [scope: Scope, why: string][] = []
   if (isStream(source)) needed.push(['streams:read', 'to read a stream'])
   if (isStream(sink)) needed.push(['streams:write', 'to write into a stream'])
   if (secretsIn([source?.config, sink?.config]).length > 0) needed.push(['secrets:use', 'to use a secret'])
-  const missing = needed.find(([scope]) => !scopes.includes(scope))
-  if (missing) throw new ServiceError('forbidden', `the API key lacks the scope ${missing[0]}, which is needed ${missing[1]}`)
+  const missing = needed.find(([scope]) => !caller.scopes.includes(scope))
+  if (missing) throw lacksScope(caller, ...missing)
 }
 
 /** `host:port` as connectors take it. */

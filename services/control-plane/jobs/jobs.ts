@@ -48,7 +48,7 @@ export function jobDefinition(
     attempt: 1,
     desired: 'running',
     tasks: 1,
-    group_id: names.pipelineGroup(job.job_id),
+    group_id: names.runGroup(job.job_id),
     failure_threshold: 1,
     job,
   }
@@ -103,7 +103,7 @@ export async function startJob<T extends { job?: ListedJob }>(
   first: ReadonlyMap<number, bigint>,
   store: () => Promise<T>,
 ): Promise<T> {
-  const groupId = names.pipelineGroup(jobId)
+  const groupId = names.runGroup(jobId)
   await cluster.ensureStartOffsets(groupId, layout, new Map(layout.leaders.map((_, partition) => [partition, first.get(partition) ?? 0n])))
   const storing = store()
   const stored = await storing.catch(() => undefined)
@@ -204,5 +204,5 @@ export async function removeJobsOf(deps: Pick<Deps, 'db' | 'names' | 'withAdmin'
     if (!(await lockPipeline(trx, pipelineId))) return
     for (const id of ids) await enqueue(trx, definitionKeys.job(id), null)
   })
-  for (const id of ids) await deps.withAdmin((admin) => removeGroup(admin, deps.names.pipelineGroup(id))).catch(() => {})
+  for (const id of ids) await deps.withAdmin((admin) => removeGroup(admin, deps.names.runGroup(id))).catch(() => {})
 }

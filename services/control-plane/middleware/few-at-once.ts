@@ -1,7 +1,4 @@
-/**
- * Of requests that read much for one answer, few of an account run at once: connections to the database and memory are there for all
- * accounts.
- */
+/** Lets an account run only a few expensive reads at a time: memory and connections to the database are shared by all accounts. */
 import { tooManyAtOnce } from '../service-error.ts'
 import { createSomeAtATime } from '../some-at-a-time.ts'
 

@@ -18,22 +18,23 @@ function attentionOf({ status, status_reason, desired, tasks, dead_letters }: Ov
 
 /** All pipelines of the account. */
 export async function glancesOf(db: Queryable, accountId: string): Promise<PipelineGlance[]> {
-  const ranked = (await listOverview(db, accountId)).map((row) => {
+  const glances = (await listOverview(db, accountId)).map((row): PipelineGlance => {
     const attention = attentionOf(row)
-    const glance: PipelineGlance = {
+    return {
       id: row.id,
       name: row.name,
       status: row.status,
       status_reason: row.status_reason,
       desired: row.desired,
       attention: attention?.text ?? null,
+      attention_rank: attention?.rank ?? null,
       revision: row.revision,
       records_per_second: chainRate(row.tasks),
       lag: row.lag,
       dead_letters: row.dead_letters,
       changed_at: row.updated_at.toISOString(),
     }
-    return { rank: attention?.rank ?? Infinity, glance }
   })
-  return ranked.toSorted((a, b) => (a.rank === b.rank ? 0 : a.rank - b.rank)).map(({ glance }) => glance)
+  const rankOf = ({ attention_rank }: PipelineGlance): number => attention_rank ?? Number.MAX_SAFE_INTEGER
+  return glances.toSorted((a, b) => rankOf(a) - rankOf(b))
 }

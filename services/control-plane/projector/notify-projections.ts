@@ -22,8 +22,7 @@ async function notify(
   { db, streamData, deadLetters }: Pick<Deps, 'db' | 'streamData' | 'deadLetters'>,
   pipelineIds: string[],
 ): Promise<void> {
-  const rows = await listDefinitions(db, pipelineIds)
-  const pipelines = rows
+  const pipelines = await listDefinitions(db, pipelineIds)
   const streams = await listStreamsOver(
     db,
     pipelines.flatMap(({ definition: { sink } }) => (sink.kind === 'topic' ? [sink.topic] : [])),

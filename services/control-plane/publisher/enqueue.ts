@@ -23,7 +23,7 @@ export async function enqueueDefinition(trx: Queryable, row: PipelineRow): Promi
 
 /** Whether processors know the pipeline: not if it was never started, or is still being created. */
 export const isPublished = ({ status, desired }: Pick<PipelineRow, 'status' | 'desired'>): boolean =>
-  status !== 'creating' && (status !== 'created' || desired === 'running')
+  status !== 'creating' && (status !== 'created' || desired !== 'stopped')
 
 /** What lets a pipeline's tasks start anew. One that has failed is tried again: its status becomes `starting`. */
 export const anew = ({ attempt, status }: PipelineRow): Parameters<typeof updatePipeline>[2] => ({

@@ -74,21 +74,20 @@ const bytesOf = (text: SchemaText | null): number =>
   text ? text.references.reduce((sum, reference) => sum + reference.text.length, text.text.length) : 0
 
 /**
- * Raises the limits of topics of dead letters, where records of the stream may be larger by now; before the pipelines are told, which write
- * as much as they are told of. Answers which of the stream's pipelines have room. Throws where such a topic
- * is not there yet.
+ * Raises the size limits of dead-letter topics where records of the stream may be larger by now: before its pipelines learn the new limit,
+ * since they use it at once. Returns the ids of the pipelines whose topic is large enough. Throws where such a topic is not there yet.
  */
-async function makeRoom({ db, cluster }: Pick<Deps, 'db' | 'cluster'>, stream: StreamRow): Promise<Set<string>> {
-  const roomy = new Set<string>()
+async function raiseDeadLetterLimits({ db, cluster }: Pick<Deps, 'db' | 'cluster'>, stream: StreamRow): Promise<Set<string>> {
+  const raised = new Set<string>()
   for (const id of await listPipelineIdsUsing(db, stream.id)) {
     const row = await findAnyPipeline(db, id)
     if (!row || row.status === 'deleting') continue
     const { dead_letter_topic, dead_letter_bytes_max } = row.definition
     const bytes = letterBytesMaxBy(stream, row.definition)
     if (bytes > dead_letter_bytes_max) await setBatchBytesMax(await cluster.anyConnection(), dead_letter_topic, bytes)
-    roomy.add(id)
+    raised.add(id)
   }
-  return roomy
+  return raised
 }
 
 /**
@@ -108,12 +107,12 @@ async function followTopic(
   const isSame =
     found.partitions === stream.partitions && batch_bytes_max === stream.batch_bytes_max && is_compacted === stream.is_compacted
   if (isSame && !isFirst) return false
-  const roomy = await makeRoom({ db, cluster }, { ...stream, ...found })
+  const raised = await raiseDeadLetterLimits({ db, cluster }, { ...stream, ...found })
   return inTransaction(db, async (trx) => {
     // A pipeline created meanwhile either knows the limit already or is among those updated below.
     const locked = await lockStream(trx, stream.account_id, stream.id)
     if (!locked) return false
-    return updateLimits(trx, isSame ? locked : await updateStream(trx, stream.id, found), roomy)
+    return updateLimits(trx, isSame ? locked : await updateStream(trx, stream.id, found), raised)
   })
 }
 

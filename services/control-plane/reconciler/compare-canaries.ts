@@ -6,9 +6,10 @@
 import type { Difference } from '../../../shared/api/canary.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
+import { CANARY_JUDGED_FROM, failsTooMany } from '../../../shared/smartmodule/canary-share.ts'
 import type { Deps } from '../deps.ts'
 import { rollBack, canaryFault } from './roll-back-canary.ts'
-import { listComparing, lookedAt, saveCanary, type CanaryRow } from '../store/canaries.ts'
+import { listComparing, markLookedAt, saveCanary, type CanaryRow } from '../store/canaries.ts'
 import { findPipeline, type PipelineRow } from '../store/pipelines.ts'
 import { compareSteps } from '../trace/compare-steps.ts'
 import { sizeOf, fitting } from '../trace/source-records.ts'
@@ -26,8 +27,6 @@ const PASS_BYTES_MAX = 2 << 20
 const BEHIND_MAX = 5000n
 const EXAMPLES_MAX = 20
 const EXAMPLE_BYTES_MAX = 16 << 10
-/** Fewer records say nothing about a share. */
-const JUDGED_FROM = 20
 
 /** The records after `positions`, from one partition on that changes from pass to pass, and where the next pass goes on. */
 async function nextRecords({ cluster, sourceReader }: CanaryDeps, topic: string, positions: Record<string, string>, pass: number) {
@@ -69,10 +68,9 @@ const examplesWith = (known: Difference[], found: Difference[]): Difference[] =>
 
 /** Why the canary is rolled back; null while it is not. */
 function rollbackReason({ max_failing, max_differing }: CanaryRow, compared: bigint, differing: bigint, failed: bigint): string | null {
-  const isJudged = compared >= BigInt(JUDGED_FROM)
-  if (Number(failed) > max_failing * Number(compared) && (isJudged || max_failing === 0))
+  if (failsTooMany(Number(failed), Number(compared), max_failing))
     return `failed ${failed} of ${compared} records that the running version handles; ${max_failing} of them are allowed`
-  if (isJudged && Number(differing) > max_differing * Number(compared))
+  if (compared >= BigInt(CANARY_JUDGED_FROM) && Number(differing) > max_differing * Number(compared))
     return `differs in ${differing} of ${compared} records; ${max_differing} of them are allowed`
   return null
 }
@@ -110,7 +108,7 @@ export function createCanaryComparer(deps: CanaryDeps, isClosed: () => boolean):
     passes++
     for (const row of await listComparing(deps.db, LIMITS.canaries_per_pass)) {
       if (isClosed() || performance.now() > until) return
-      await lookedAt(deps.db, row.pipeline_id)
+      await markLookedAt(deps.db, row.pipeline_id)
       const pipeline = await findPipeline(deps.db, row.account_id, row.pipeline_id)
       if (!pipeline) continue
       await compareNext(deps, row, pipeline, passes).catch((error: unknown) =>

@@ -15,7 +15,7 @@ import type { Deps } from '../deps.ts'
 import { listUnfinishedJobsOf } from '../store/jobs.ts'
 import { disposeEndpoints } from '../definitions/check-endpoint.ts'
 import { removeJobsOf } from '../jobs/jobs.ts'
-import { enqueueDefinition } from '../publisher/enqueue.ts'
+import { enqueueDefinition, isPublished } from '../publisher/enqueue.ts'
 
 type PipelineDeps = Pick<
   Deps,
@@ -78,9 +78,8 @@ export async function setUpPipeline(deps: PipelineDeps, pipeline: PipelineRow): 
   const isKept = await inTransaction(db, async (trx) => {
     const row = await lockPipeline(trx, pipeline.id)
     if (row?.status !== 'creating') return row !== undefined && row.status !== 'deleting'
-    const isStarted = row.desired !== 'stopped'
-    await updatePipeline(trx, row.id, { status: 'created' })
-    if (isStarted) await enqueueDefinition(trx, row)
+    const made = await updatePipeline(trx, row.id, { status: 'created' })
+    if (isPublished(made)) await enqueueDefinition(trx, row)
     return true
   })
   notifyPublisher()
@@ -125,12 +124,8 @@ export async function isDrained(db: Queryable, { id, definition, attempt }: Drai
   return !hadTasks || eventFrom('stopped', tasksOf(definition), await listObserved(db, id), attempt).event === 'tasks_stopped'
 }
 
-/** What says which reports a pipeline has drained by. */
+/** What the reports of a pipeline's tasks are looked at by. */
 type Drained = Pick<PipelineRow, 'id' | 'definition' | 'attempt'>
-
-/** Whether processors have been told of the pipeline: until it is started, they know nothing of one that was created stopped. */
-export const mayHaveRun = ({ status, desired }: Pick<PipelineRow, 'status' | 'desired'>): boolean =>
-  status !== 'creating' && !(status === 'created' && desired === 'stopped')
 
 const DISPOSE_MS = 3_600_000
 

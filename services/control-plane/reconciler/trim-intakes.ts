@@ -1,6 +1,6 @@
 /**
- * Intake topics keep records that were not handled forever, and handled ones for a week, for explain and replay. Older handled records are
- * deleted here, once an hour.
+ * Intake topics keep unhandled records for ever, and handled ones for a week, for explain and replay. Once an hour, older handled records
+ * are deleted here.
  */
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { findAnyPipeline, listPerhapsSourced } from '../store/pipelines.ts'

@@ -91,8 +91,8 @@ export async function endCanary(db: Queryable, row: CanaryRow, end: CanaryEnd): 
   return changed > 0
 }
 
-/** It has had its turn, whatever came of it. */
-export async function lookedAt(db: Queryable, pipelineId: string): Promise<void> {
+/** The canary has had its turn, whatever came of it. */
+export async function markLookedAt(db: Queryable, pipelineId: string): Promise<void> {
   await db('canaries')
     .where({ pipeline_id: pipelineId })
     .update({ looked_at: db.raw('clock_timestamp()') })

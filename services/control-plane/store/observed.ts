@@ -14,24 +14,27 @@ export async function saveObserved(db: Queryable, report: ObservedTask): Promise
     .merge()
 }
 
-/** The latest reports of a pipeline's or job's tasks, by role and number; reports that don't parse are left out. */
-export async function listObserved(db: Queryable, pipelineId: string): Promise<ObservedTask[]> {
-  const rows = await db('observed_tasks').where({ pipeline_id: pipelineId }).orderBy(['role', 'task'])
+/**
+ * The latest reports of a run's tasks (`runIdOf`; the column is named after pipelines alone), by role and number. Reports that don't parse
+ * are left out.
+ */
+export async function listObserved(db: Queryable, runId: string): Promise<ObservedTask[]> {
+  const rows = await db('observed_tasks').where({ pipeline_id: runId }).orderBy(['role', 'task'])
   return rows.flatMap(({ body }) => {
     const parsed = z.safeParse(ObservedTask, body)
     return parsed.success ? [parsed.data] : []
   })
 }
 
-/** Deletes the reports of all tasks of a pipeline or job. */
-export async function deleteObserved(db: Queryable, pipelineId: string): Promise<void> {
-  await db('observed_tasks').where({ pipeline_id: pipelineId }).delete()
+/** Deletes the reports of all tasks of a run. */
+export async function deleteObserved(db: Queryable, runId: string): Promise<void> {
+  await db('observed_tasks').where({ pipeline_id: runId }).delete()
 }
 
-/** Deletes the reports of every task of the pipeline that is not in `tasks`. */
-export async function deleteObservedBut(db: Queryable, pipelineId: string, tasks: readonly TaskId[]): Promise<void> {
+/** Deletes the reports of every task of the run that is not in `tasks`. */
+export async function deleteObservedBut(db: Queryable, runId: string, tasks: readonly TaskId[]): Promise<void> {
   const kept = tasks.map(({ role, task }) => [role, task])
-  await db('observed_tasks').where({ pipeline_id: pipelineId }).whereNotIn(['role', 'task'], kept).delete()
+  await db('observed_tasks').where({ pipeline_id: runId }).whereNotIn(['role', 'task'], kept).delete()
 }
 
 /** A ledger entry of a pipeline: the revision handled the partition from this offset on. */

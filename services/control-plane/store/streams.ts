@@ -7,7 +7,7 @@ import { findPage, type Page, type PageRequest } from './paging.ts'
 import { listUnfinished } from './unfinished.ts'
 
 /** The status of a stream. */
-export type StreamStatus = 'creating' | 'active' | 'failed' | 'deleting'
+export type StreamStatus = 'creating' | 'active' | 'deleting'
 /** A row of `streams`. */
 export type StreamRow = {
   id: string

@@ -9,11 +9,12 @@ export type RunTurns = {
   take<T>(accountId: string, work: () => Promise<T>): Promise<T | undefined>
 }
 
-const PACE = 10
+/** After a run an account rests for this many times as long as it took. */
+const REST_FACTOR = 10
 
 export function createRunTurns(): RunTurns {
   const busy = new Set<string>()
-  const rests = createRests(PACE)
+  const rests = createRests(REST_FACTOR)
   return {
     async take(accountId, work) {
       if (busy.has(accountId) || rests.left(accountId) > 0) return undefined

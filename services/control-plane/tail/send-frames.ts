@@ -1,4 +1,4 @@
-/** Sends frames to a client for as long as it listens, at a pace that leaves nearly all of the processor's time to others. */
+/** Sends frames to a client for as long as it listens, at a pace that leaves nearly all CPU time to others. */
 import type { Listener } from '../../../shared/api/contract.ts'
 import type { TailFrame, tailStreamContract } from '../../../shared/api/tail.ts'
 
@@ -8,7 +8,7 @@ const FRAME_MS = 100
  * So many times what a look took passes until the next one, most of which was waiting for Kafka: reading for a client must not slow the
  * pipeline down.
  */
-const PACE = 10
+const REST_FACTOR = 10
 const PAUSE_MAX_MS = 1000
 /** While nothing can be read. */
 const RETRY_MS = 1000
@@ -34,7 +34,7 @@ export async function sendFrames(
       isWaiting = false
       if (made === 'over') return
       if (made) send('frame', { ...made.frame, sampled: made.frame.dropped > 0 }, made.id)
-      pauseMs = made?.isPaced ? FRAME_MS : Math.min(Math.max(FRAME_MS, (performance.now() - from) * PACE), PAUSE_MAX_MS)
+      pauseMs = made?.isPaced ? FRAME_MS : Math.min(Math.max(FRAME_MS, (performance.now() - from) * REST_FACTOR), PAUSE_MAX_MS)
     } catch (error) {
       if (!isWaiting) send('waiting', { reason: reasonOf(error) })
       isWaiting = true

@@ -95,10 +95,10 @@ export function openWorkshop({ count, env }: { count: number; env: Record<string
             child.comeLast()
           }
           if (usedMs > cpuMs || (cpuSeconds - cpuAtProgress) * 1000 > quietCpuMs())
-            answered.resolve({ refused: `it did not end within ${cpuMs / 1000} s of processor time` })
+            answered.resolve({ refused: `it did not end within ${cpuMs / 1000} s of CPU time` })
           else if (performance.now() - from > wallMs)
             if (isWaiting) answered.resolve({ refused: `it did not end within ${wallMs / 1000} s` })
-            else answered.reject(unavailable('enough processor time', new Error(`the job was not done within ${wallMs / 1000} s`)))
+            else answered.reject(unavailable('enough CPU time', new Error(`the job was not done within ${wallMs / 1000} s`)))
         }, LOOK_MS)
         void child.ended.then(({ cause, isBlamed }) => {
           if (isBlamed) answered.resolve({ refused: `its process ended: ${cause}` })

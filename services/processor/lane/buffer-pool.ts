@@ -1,5 +1,5 @@
 /**
- * Reuses large buffers: fresh ones cost page faults, and V8 collects garbage by the bytes they hold (a quarter of the processor's time at
+ * Reuses large buffers: fresh ones cost page faults, and V8 collects garbage by the bytes they hold (a quarter of all CPU time at
  * full speed, measured by `node --cpu-prof`). Small ones are not worth keeping.
  */
 export type BufferPool = {

@@ -5,7 +5,7 @@
  *   running ─ an error that may pass ─▶ start over, go on from the committed offsets ─▶ running       running ◀──▶ paused
  *   running ─ too many records fail ─▶ held back (paused)      any ─ stop() ─▶ stopped      any ─ fenced ─▶ taken over
  *   any ─ refused config or record, quarantine, lost position ─▶ failed      a job ─ at its end ─▶ finished
- *   other partitions ─▶ broken: the runner starts the task again
+ *   other partitions, or a sink that changed ─▶ broken: the runner starts the task again
  */
 import type { Assignment } from '../../../shared/kafka/membership.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
@@ -34,7 +34,10 @@ export type Patience = { minMs: number; maxMs: number; failuresMax: number }
 const REPLAY_AFTER_MS = 20
 const SHOWN_FROM_MS = 500
 
-/** Resolves with how the task ends; rejects where it can't start over (`endOf` says what that means). */
+/**
+ * Resolves with how the task ends. Rejects with what `prepare` throws, and where another member has taken over while it starts over:
+ * `endOf` says how the task ends then. Any other failure to start over is tried again after the backoff.
+ */
 export async function runAssignments(
   member: Member,
   work: Work,

@@ -67,7 +67,7 @@ export type TaskLife = {
 function tellEnd({ log, telemetry }: TaskLifeOptions, definition: PipelineDefinition, id: TaskId, end: TaskEnd, revision: number): void {
   const level = end.kind === 'failed' ? 'warn' : 'info'
   const reason = 'reason' in end ? end.reason : undefined
-  log(level, `task ended: ${end.kind}`, { pipeline_id: runIdOf(definition), ...id, revision, ...(reason === undefined ? {} : { reason }) })
+  log(level, `task ended: ${end.kind}`, { run_id: runIdOf(definition), ...id, revision, ...(reason === undefined ? {} : { reason }) })
   telemetry.onTaskLog(definition, id, revision, level, `task ended (${end.kind})${reason === undefined ? '' : `: ${reason}`}`)
 }
 
@@ -121,7 +121,7 @@ export function createTaskLife(options: TaskLifeOptions): TaskLife {
 
   async function start(slot: Slot): Promise<void> {
     const { definition, id } = slot
-    const fields = { pipeline_id: runIdOf(definition), ...id, revision: definition.revision }
+    const fields = { run_id: runIdOf(definition), ...id, revision: definition.revision }
     slot.failure = null
     slot.retryAt = Number.POSITIVE_INFINITY
     slot.isStarting = true
@@ -181,7 +181,7 @@ export function createTaskLife(options: TaskLifeOptions): TaskLife {
       const chain = await notedChainOf(definition, slot.id)
       if (slot.definition.revision === definition.revision) slot.task?.update(definition, chain)
     } catch (error) {
-      options.log('warn', 'the next revision is not ready', { pipeline_id: runIdOf(definition), reason: reasonOf(error) })
+      options.log('warn', 'the next revision is not ready', { run_id: runIdOf(definition), reason: reasonOf(error) })
       // A SmartModule may not have arrived yet: try again.
       setTimeout(() => {
         if (!slot.isClosing && slot.definition.revision === definition.revision) void update(slot, slot.definition)

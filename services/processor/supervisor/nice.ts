@@ -1,4 +1,4 @@
-/** How the processors' time is shared among runners: by account type, and what ended its runner before comes last. Pure. */
+/** How CPU time is shared among runners: by account type, and what ended its runner before comes last. Pure. */
 import type { AccountType } from '../../../shared/model/limits.ts'
 import { isSuspect } from './blame.ts'
 import type { Definitions } from './definitions.ts'

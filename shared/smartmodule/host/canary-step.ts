@@ -4,14 +4,11 @@
  */
 import { CANARY_MEASURES } from '../../model/telemetry.ts'
 import { SmartModuleTrap } from '../abi.ts'
-import { canaryThreshold } from '../canary-share.ts'
+import { canaryThreshold, failsTooMany } from '../canary-share.ts'
 import type { Telemetry } from '../call-seed.ts'
 import type { Kernel } from './kernel.ts'
 import type { CanarySpec } from './spec.ts'
 import type { StepInstance } from './step.ts'
-
-/** Fewer records say nothing about a share of failures. */
-const JUDGED_FROM = 20
 
 /** Thrown when a canary has been taken off in the middle of a run: the chain runs the same records again, without it. */
 export class CanaryOff extends Error {}
@@ -59,8 +56,7 @@ export function createCanaryRecord(
     failed(code, message) {
       attempt.failed++
       const [bad, of] = [all.failed + attempt.failed, all.handled + attempt.handled]
-      const isAllowed = bad <= maxFailing * of || (of < JUDGED_FROM && maxFailing > 0)
-      if (!mustNotFail && isAllowed) return
+      if (!mustNotFail && !failsTooMany(bad, of, maxFailing)) return
       excess = { failed: bad, records: of }
       takeOff(`failed ${bad} of ${of} records, the last with ${code}: ${message}`)
       throw new CanaryOff()

@@ -4,7 +4,7 @@ import { batchOf, each, IDENTITY, INPUT, KEEP, RESULT, rowsOf, TEXT, toBinary, t
 const FULL = '1024 1024'
 /**
  * Steps of `$spin` that take about a millisecond (measured on Node 24: 710,000 to 730,000). Slower machines take longer: what spins at the
- * start takes less than a third of the 5 s of processor time that a trial start has.
+ * start takes less than a third of the 5 s of CPU time that a trial start has.
  */
 const SPIN_MS = 720_000
 const spin = (ms: number): string => `(call $spin (i64.const ${ms * SPIN_MS}))`

@@ -7,7 +7,7 @@ export const moveCoordinator: Catastrophe = {
   name: 'move-coordinator',
   takesMs: 30_000,
   async run(arena) {
-    const groupId = serviceNames(arena.launched.env.DPS_PREFIX!).pipelineGroup(arena.pipeline.id)
+    const groupId = serviceNames(arena.launched.env.DPS_PREFIX!).runGroup(arena.pipeline.id)
     const nodeId = await arena.cluster.groupCoordinator(groupId)
     const node = arena.launched.stack.kafka!.nodes.find(({ id }) => id === nodeId)!
     await node.child().stop(15_000)

@@ -9,7 +9,7 @@ export const rebalanceStorm: Catastrophe = {
   name: 'rebalance-storm',
   takesMs: 25_000,
   async run({ launched: { env, stack }, pipeline }, random) {
-    const groupId = serviceNames(env.DPS_PREFIX!).pipelineGroup(pipeline.id)
+    const groupId = serviceNames(env.DPS_PREFIX!).runGroup(pipeline.id)
     const turns = random.between(3, 6)
     let joined = 0
     let why: unknown

@@ -779,6 +779,7 @@ export type PipelineGlance = {
   status_reason: string | null
   desired: 'running' | 'paused' | 'stopped'
   /** What is wrong with the pipeline; null while nothing is */ attention: string | null
+  /** How pressing that is: 0 first; null while nothing is wrong */ attention_rank: number | null
   revision: number
   records_per_second: number
   /** Offsets between position and end, as of the tasks’ last reports; markers of transactions count */ lag: number
@@ -1099,7 +1100,7 @@ export type StreamRequest = {
 
 export type StreamSchemaVersion = { schema_id: number; schema: Record<string, string>; is_current: boolean }
 
-export type StreamStatus = 'creating' | 'active' | 'failed' | 'deleting'
+export type StreamStatus = 'creating' | 'active' | 'deleting'
 
 export type StreamTime = { timestamp: string }
 

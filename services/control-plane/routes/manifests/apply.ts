@@ -33,7 +33,13 @@ import {
 } from './requests.ts'
 
 /** The request is one, and so are its limits: what it leads to has neither ETags nor keys of its own. */
-const plain = ({ accountId, accountType, actorId, scopes }: Caller): Caller => ({ accountId, accountType, actorId, scopes })
+const plain = ({ accountId, accountType, actorId, scopes, session }: Caller): Caller => ({
+  accountId,
+  accountType,
+  actorId,
+  scopes,
+  ...(session ? { session } : {}),
+})
 
 type Runs<I> = { contract: Contract; handle(deps: Deps, caller: Caller, input: I): Promise<Reply> }
 

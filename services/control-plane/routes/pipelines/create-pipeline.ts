@@ -170,7 +170,7 @@ async function resolvePipeline(
     }),
     dead_letter_topic: names.deadLetterTopic(caller.accountId, id),
     dead_letter_bytes_max: source.kind === 'stream' ? letterBytesMaxOf(source.stream) : LIMITS.dead_letter_batch_bytes_max,
-    group_id: names.pipelineGroup(id),
+    group_id: names.runGroup(id),
     steps,
     failure_threshold: body.failure_threshold,
     on_lost_position: body.on_lost_position,

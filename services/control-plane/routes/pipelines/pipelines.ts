@@ -23,8 +23,8 @@ import { listPipelines, updatePipeline, type ListedPipeline, type PipelineRow } 
 import { inTransaction, type Queryable } from '../../store/database.ts'
 import { listUnfinishedJobsOf } from '../../store/jobs.ts'
 import type { Caller, Deps } from '../../deps.ts'
-import { enqueueDefinition } from '../../publisher/enqueue.ts'
-import { isDrained, mayHaveRun, takeDownPipeline } from '../../reconciler/pipelines.ts'
+import { enqueueDefinition, isPublished } from '../../publisher/enqueue.ts'
+import { isDrained, takeDownPipeline } from '../../reconciler/pipelines.ts'
 import { pipelineEtag } from '../etags.ts'
 import { listReply } from '../list-reply.ts'
 import { cancelJob } from '../../jobs/jobs.ts'
@@ -142,7 +142,7 @@ export const deletePipelineOperation = operation(deletePipelineContract, async (
     if (transition(locked.status, 'delete') === 'refused') throw new ServiceError('conflict', 'the pipeline is still being created')
     const updated = await updatePipeline(trx, locked.id, { status: 'deleting', desired: 'stopped' })
     await enqueueDefinition(trx, updated)
-    return { row: updated, hadTasks: mayHaveRun(locked) }
+    return { row: updated, hadTasks: isPublished(locked) }
   })
   for (const id of await listUnfinishedJobsOf(deps.db, row.id))
     // One whose definition can't be read any more goes with the pipeline.

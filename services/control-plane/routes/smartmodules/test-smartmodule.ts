@@ -5,7 +5,7 @@ import { ON_ERROR_DEFAULT } from '../../../../shared/model/policies.ts'
 import { streamConnector } from '../../../../shared/connectors/stream/connector.ts'
 import { assertMayUse } from '../../definitions/may-use.ts'
 import { chainFaults, resolveSteps, type ResolvedStep } from '../../definitions/resolve-steps.ts'
-import { invalidRequest, ServiceError, type Detail } from '../../service-error.ts'
+import { invalidRequest, lacksScope, type Detail } from '../../service-error.ts'
 import { findPipeline } from '../../store/pipelines.ts'
 import { pipelineRecords, tracedBody, type Chosen, type ReadDeps } from '../../trace/pipeline-records.ts'
 import { JSON_ENDS, traceThrough, type Chain } from '../../trace/trace.ts'
@@ -20,13 +20,12 @@ type Body = z.output<typeof testSmartModuleContract.request.body>
 /** All binaries of one request together. */
 const UPLOAD_BYTES_MAX = 16 << 20
 
-/** Throws 403 for a key that may not upload what the request holds, or not read the stream or pipeline that it names. */
+/** Throws 403 for a caller that may not upload what the request holds, or not read the stream or pipeline that it names. */
 function assertMayTry(caller: Caller, { processors, stream_id, pipeline_id }: Body): void {
   const isUpload = processors.some(({ module_id }) => module_id === undefined)
-  if (isUpload && !caller.scopes.includes('smartmodules:write'))
-    throw new ServiceError('forbidden', 'the API key lacks the scope smartmodules:write, which is needed to try an upload')
+  if (isUpload && !caller.scopes.includes('smartmodules:write')) throw lacksScope(caller, 'smartmodules:write', 'to try an upload')
   const missing = pipeline_id !== undefined && (['pipelines:read', 'streams:read'] as const).find((scope) => !caller.scopes.includes(scope))
-  if (missing) throw new ServiceError('forbidden', `the API key lacks the scope ${missing}, which is needed to read records of a pipeline`)
+  if (missing) throw lacksScope(caller, missing, 'to read records of a pipeline')
   if (stream_id !== undefined) assertMayUse(caller, { source: { connector_id: streamConnector.id, config: {} } })
 }
 

@@ -804,6 +804,7 @@ PipelineGlance = TypedDict("PipelineGlance", {
     "status_reason": "Union[str, None]",
     "desired": "Literal[\"running\", \"paused\", \"stopped\"]",
     "attention": "Union[str, None]",
+    "attention_rank": "Union[int, None]",
     "revision": "int",
     "records_per_second": "float",
     "lag": "int",
@@ -1131,7 +1132,7 @@ StreamSchemaVersion = TypedDict("StreamSchemaVersion", {
     "is_current": "bool",
 })
 
-StreamStatus = Literal["creating", "active", "failed", "deleting"]
+StreamStatus = Literal["creating", "active", "deleting"]
 
 StreamTime = TypedDict("StreamTime", {
     "timestamp": "str",

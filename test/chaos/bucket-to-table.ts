@@ -1,5 +1,5 @@
 /**
- * `make example`: the API contract's own example at full size, with kills. A bucket of text files → text-classifier → a table, created by
+ * `make example`: the bucket-to-table example at full size, with kills. A bucket of text files → text-classifier → a table, created by
  * one request; every processor is killed repeatedly on the way; in the end the table must hold every line exactly once, with its label.
  */
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3'

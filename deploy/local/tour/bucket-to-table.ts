@@ -1,5 +1,5 @@
 /**
- * The API contract's own example, by one `POST /api/v1/pipelines`: a storage bucket of text files → text-classifier with `field` and
+ * The bucket-to-table example, by one `POST /api/v1/pipelines`: a storage bucket of text files → text-classifier with `field` and
  * `output_field` → a table with `batch_size`. As a user would, it looks at the result only in the table.
  */
 import { mkdir, writeFile } from 'node:fs/promises'
