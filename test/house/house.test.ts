@@ -1,7 +1,4 @@
-/**
- * The rules of CONTRIBUTING.md, and the import table of docs/ARCHITECTURE.md, as far as a machine can check them: a broken rule fails a
- * test that lists the offenders.
- */
+/** What CONTRIBUTING.md and the import table of docs/ARCHITECTURE.md rule, as far as a machine can check it: offenders are listed. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
