@@ -6,7 +6,7 @@ import { NDJSON } from '../../shared/api/stream-records.ts'
 import { INVALID_REQUEST_STATUSES } from '../../shared/errors/codes.ts'
 import { jsonDepth } from '../../shared/model/json-text.ts'
 import { LIMITS } from '../../shared/model/limits.ts'
-import { ServiceError } from './service-error.ts'
+import { invalidRequest, ServiceError } from './service-error.ts'
 import { assertUtf8, parseElements, parseLines, type RawRecords } from './stream-data/raw-records.ts'
 import { createFewAtOnce } from './middleware/few-at-once.ts'
 import { assertBounded, parseJsonBody } from './middleware/json-body.ts'
@@ -124,6 +124,9 @@ function textIn(bytes: Buffer): string {
 export const textFor = (ctx: Context, { passesTextOn }: Contract): { text?: string } =>
   passesTextOn && typeof ctx.request.rawBody === 'string' ? { text: ctx.request.rawBody } : {}
 
+/** Levels around a record: the object of the body and the list in it. */
+const AROUND_RECORD = 2
+
 /** The depth of the record that nests deepest, read from the bytes: walking through a parsed megabyte of small values takes 250 ms. */
 function depthOf({ bytes, spans }: RawRecords): number {
   let deepest = 0
@@ -131,9 +134,19 @@ function depthOf({ bytes, spans }: RawRecords): number {
   return deepest
 }
 
+/** Throws 400 where the body nests too deep, naming the first record that does. */
+function assertRecordDepth(depth: number, raw: RawRecords | undefined): void {
+  const most = LIMITS.nesting_max - AROUND_RECORD
+  const { bytes, spans } = depth > LIMITS.nesting_max && raw ? raw : { bytes: Buffer.alloc(0), spans: [] }
+  for (let at = 0; at < spans.length; at += 2)
+    if (jsonDepth(bytes, spans[at], spans[at + 1]) > most)
+      throw invalidRequest([{ path: `/records/${at / 2}`, message: `nests deeper than ${most} levels` }])
+  assertDepth(depth)
+}
+
 async function linesOf(bytes: Buffer): ReturnType<typeof parseElements> {
   const raw = await parseLines(bytes)
-  return { rest: {}, raw, depth: 2 + depthOf(raw) }
+  return { rest: {}, raw, depth: AROUND_RECORD + depthOf(raw) }
 }
 
 /** The body as it came. Decoding it to a text here, as the parser does by default, would keep the thread for as long as all the rest. */
@@ -152,6 +165,6 @@ async function readRecords(ctx: Context, limit: string): Promise<RawRecords | un
   const { rest, raw, depth } = isLines ? await linesOf(bytes) : await parseElements(bytes)
   // The schema checks what surrounds the records and that there is at least one, so the first record is enough for it.
   ctx.request.body = raw ? { ...(rest as object), records: raw.values.slice(0, 1) } : rest
-  assertDepth(depth)
+  assertRecordDepth(depth, raw)
   return raw
 }

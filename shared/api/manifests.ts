@@ -136,6 +136,10 @@ const Plan = z
     hash: z.string().describe('Of this plan: given to apply, exactly this plan is applied or nothing'),
     changes: z.array(PlannedChange).describe('In the order in which they are made'),
     unchanged: z.number().int(),
+    warnings: z
+      .array(z.object({ path: z.string(), message: z.string() }).meta({ id: 'PlanWarning' }))
+      .optional()
+      .describe('What can be applied, and may not be meant'),
   })
   .meta({ id: 'ManifestPlan' })
 

@@ -132,6 +132,18 @@ describe('the API, given odd requests', () => {
     }
   })
 
+  it('names the record that nests too deep, in both forms of a body', async () => {
+    const stream = await createStream(client, { a: 'any?' })
+    const nested = (levels: number) => `{"a":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`
+    const write = (body: string, type?: string) =>
+      client.call('POST', `/v1/streams/${stream.id}/data`, body, type === undefined ? {} : { 'Content-Type': type })
+    const wrong = [{ path: '/records/1', message: 'nests deeper than 30 levels' }]
+    expect((await write(`{"records":[{},${nested(31)},{}]}`)).body.error?.details).toEqual(wrong)
+    expect((await write(`{}\n${nested(31)}\n${nested(40)}`, 'application/x-ndjson')).body.error?.details).toEqual(wrong)
+    expect((await write(`{"records":[{},${nested(30)}]}`)).status).toBe(201)
+    expect((await write(`{}\n${nested(30)}`, 'application/x-ndjson')).status).toBe(201)
+  })
+
   it('says that a number is too large, not that it is none', async () => {
     const stream = await createStream(client, { n: 'number?', l: 'array<number>?', s: 'number?' })
     const body = '{"records":[{"n":1e400},{"l":[1,-1e400]},{"s":"1e400x"}]}'

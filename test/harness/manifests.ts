@@ -3,7 +3,13 @@ import type { PlannedChange } from '../../shared/api/manifests.ts'
 import { unique, type Client } from './client.ts'
 import { stopAfterwards } from './pipelines.ts'
 
-export type Plan = { set: string; hash: string; changes: PlannedChange[]; unchanged: number }
+export type Plan = {
+  set: string
+  hash: string
+  changes: PlannedChange[]
+  unchanged: number
+  warnings?: { path: string; message: string }[]
+}
 export type Given = { set: string } & Record<string, unknown>
 type More = { prune?: boolean; replace?: string[]; hash?: string }
 type Resources = 'streams' | 'pipelines' | 'smartmodules'

@@ -117,6 +117,16 @@ pipelines:
     // Every digit reaches the service, which refuses what it can't hold.
     await writeFile(file, `dps: 1\nset: ${set}\nstreams: { a: { schema: { n: integer }, retention_ms: 9007199254740993 } }\n`)
     expect(await dps(['diff', file])).toMatchObject({ code: 2, err: expect.stringContaining('lose digits') })
+    // What is wrong is named by its place in the file, a SmartModule's file that is missing too.
+    const wrong = 'streams:\n  a:\n    schema: { n: integer }\n    partitions: many\n    kye: n\n'
+    await writeFile(file, `dps: 1\nset: ${set}\n${wrong}`)
+    const places = await dps(['diff', file])
+    expect(places.err).toContain(`${file}:6:17: /streams/a/partitions: must be a number, not a string`)
+    expect(places.err).toMatch(/yaml:5:5: \/streams\/a(\/kye)?: .*kye|yaml:7:10: \/streams\/a\/kye/)
+    await writeFile(file, `dps: 1\nset: ${set}\nsmartmodules:\n  m:\n    source: ./missing.ts\n`)
+    expect((await dps(['diff', file])).err).toContain(`${file}:5:13: /smartmodules/m/source: ${join(folder, 'missing.ts')} can't be read`)
+    await writeFile(file, `dps: 1\nset: ${set}\nstreams: { a: &a { schema: { n: integer }, key: *a } }\n`)
+    expect(await dps(['diff', file])).toMatchObject({ code: 2, err: expect.stringContaining('line 3: *a stands within &a') })
     await writeFile(file, 'dps: 1\nset: [')
     expect(await dps(['diff', file])).toMatchObject({ code: 2, err: expect.stringContaining('line 2') })
   })

@@ -83,6 +83,42 @@ describe('a manifest', () => {
     expect((await plan(manifest)).body.changes).toEqual([])
   })
 
+  it('deletes nothing that has changed since the plan that was seen', async () => {
+    const { set, names, manifest } = shop()
+    const { orders, large, big, flow } = names
+    await apply(manifest)
+    const none = { set }
+    const [stream, pipeline] = [await idOf('streams', orders), await idOf('pipelines', flow)]
+    const changes: [what: string, change: () => Promise<{ status: number }>][] = [
+      ['the pipeline', () => client.call('PATCH', `/v1/pipelines/${pipeline}`, { description: 'needed' })],
+      ['the stream', () => client.call('PATCH', `/v1/streams/${stream}`, { description: 'keep' })],
+      ['the SmartModule', () => client.call('POST', '/v1/smartmodules', { name: big, source: { language: 'typescript', code: above(7) } })],
+    ]
+    for (const [what, change] of changes) {
+      const seen = await plan(none, { prune: true })
+      expect((await plan(none, { prune: true })).body.hash).toBe(seen.body.hash)
+      expect((await change()).status, what).toBeLessThan(300)
+      expect((await apply(none, { prune: true, hash: seen.body.hash })).status, what).toBe(409)
+    }
+    expect((await named('streams')).map(({ name }) => name)).toEqual(expect.arrayContaining([orders, large]))
+    const seen = await plan(none, { prune: true })
+    expect((await apply(none, { prune: true, hash: seen.body.hash })).status).toBe(200)
+  })
+
+  it('says which records would come back to their source', async () => {
+    const { set, names, manifest } = shop()
+    const { orders, large, flow } = names
+    expect((await plan(manifest)).body.warnings).toBeUndefined()
+    const back = { source: { stream: large }, steps: [], sink: { stream: orders } }
+    const planned = await plan({ ...manifest, pipelines: { ...manifest.pipelines, [`${set} back`]: back } })
+    expect(planned.status).toBe(200)
+    const around = (...streams: string[]) => `leads back to the source (${streams.join(' → ')}): what no step filters goes round for ever`
+    expect(planned.body.warnings).toEqual([
+      { path: `/manifest/pipelines/${flow}/sink/stream`, message: around(orders, large, orders) },
+      { path: `/manifest/pipelines/${set} back/sink/stream`, message: around(large, orders, large) },
+    ])
+  })
+
   it('prunes what it no longer names, and nothing that is not of its set', async () => {
     const first = shop()
     const second = shop()

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { ofInput, ofSource, outcomeOf, textOf } from '../../clients/cli/src/outcome.ts'
-import { createOutput, fromYaml, plain } from '../../clients/cli/src/output.ts'
+import { createOutput, fromYaml, placeIn, plain } from '../../clients/cli/src/output.ts'
 import { createTerminal } from '../../clients/cli/src/terminal.ts'
 import { ApiError, ExactNumber, WriteError, writeJson, type Detail } from '../../clients/typescript/src/index.ts'
 
@@ -223,6 +223,18 @@ describe('an error', () => {
     expect(textOf(await told('a.csv'))).toBe(`${head}\n  a.csv:18: /id: is required\n  a.csv:20: must be object\n  request r`)
     expect(textOf(await told(undefined))).toBe(`${head}\n  line 18: /id: is required\n  line 20: must be object\n  request r`)
     expect((await told('a.csv')).details?.[0]).toEqual({ path: '/records/9/id', message: 'is required', line: 18, file: 'a.csv' })
+  })
+
+  it('of a manifest names the place of the member, or of the one around it', () => {
+    const text = 'dps: 1\n# streams\nstreams:\n  "a/b": &s { schema: { n: integer }, partitions: many }\n  c: *s\nlist:\n  - 1\n  - x: 2\n'
+    const at = (pointer: string) => Object.values(placeIn(text, pointer))
+    expect(at('/streams/a~1b/partitions')).toEqual([4, 51])
+    expect(at('/streams/a~1b')).toEqual([4, 3])
+    expect(at('/streams/a~1b/none/deeper')).toEqual([4, 3])
+    expect(at('/streams/c/partitions')).toEqual([4, 51])
+    expect(at('/list/1/x')).toEqual([8, 8])
+    expect(at('/list/5')).toEqual([6, 1])
+    expect(at('')).toEqual([1, 1])
   })
 
   it('of a source names its file, line and column, as the compiler does', async () => {

@@ -23,7 +23,12 @@ beforeAll(async () => {
     if (request.url === '/v1/auth/token') return void response.end('{"access_token":"t","token_type":"Bearer","expires_in":3600}')
     if (request.url?.startsWith('/v1/streams?')) return void response.end(JSON.stringify({ streams: [stream] }))
     if (request.method === 'GET') return void response.end(JSON.stringify(stream))
-    const lines = (await text(request)).split('\n')
+    const body = await text(request)
+    if (body.length > 1 << 20) {
+      response.statusCode = 413
+      return void response.end('{"error":{"code":"invalid_request","message":"the body is too large","status":413}}')
+    }
+    const lines = body.split('\n')
     written.push(...lines)
     response.end(JSON.stringify({ records: lines.length }))
   })
@@ -61,6 +66,13 @@ async function produce(bytes: string | Buffer | undefined, name?: string, ...arg
 }
 
 describe('dps produce', () => {
+  it('a record that is too large is named by its line', async () => {
+    const records = ['{"id":"1"}', '{"id":"2"}', JSON.stringify({ id: 'x'.repeat(2 << 20) }), '{"id":"4"}'].join('\n')
+    const said = 'dps: the body is too large (2 records were written before)\n  large.ndjson:3: is too large for one request'
+    expect(await produce(records, 'large.ndjson')).toEqual({ exit: 2, said })
+    expect(written).toEqual(['{"id":"1"}', '{"id":"2"}'])
+  })
+
   it('writes nothing of a file with a wrong line, and all of a pipe before it', async () => {
     const many = Array.from({ length: 12_000 }, (_, n) => `{"id":"${n}"}`)
     const wrong = [...many, 'no', ''].join('\n')

@@ -104,6 +104,8 @@ from dps_client import ApiError, WriteError
 from dps_client.types import Pipeline
 body = {"error": {"code": "conflict", "message": "no", "details": [{"path": "/records/1/id", "message": "is taken"}]}}
 refused = ApiError(409, body, {"x-request-id": "req_1", "retry-after": "3"})
+large = WriteError(3, ApiError(413, {"error": {"code": "invalid_request", "message": "the body is too large"}}, {}), None, 1)
+assert large.details == [{"path": "/records/3", "message": "is too large for one request"}], large.details
 for error in (refused, WriteError(7, refused)):
     for again in (pickle.loads(pickle.dumps(error)), copy.deepcopy(error)):
         assert type(again) is type(error) and str(again) == str(error) and again.__dict__ == error.__dict__, again

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { Client, Manifest } from '../../typescript/src/index.ts'
 import { idOf, type Context } from './context.ts'
 import { faultsIn, manifestIn } from './manifest-file.ts'
-import { Misused, ofSources } from './outcome.ts'
+import { Misused, ofFiles, sourceLocation } from './outcome.ts'
 import type { Trial } from './trials.ts'
 
 type Previewed = Awaited<ReturnType<Client['pipelines']['preview']>>
@@ -52,5 +52,5 @@ export async function chainOf(context: Context, given: string, file: string | un
     return { ...Object.fromEntries(known.filter(([, value]) => value !== undefined)), name: step.module, config }
   })
   const fileOf = (path: string) => sources.get(steps[Number(path.split('/').at(-1))]?.module ?? '')
-  return { run: (choice) => ofSources(fileOf, dps.smartmodules.test({ ...choice, processors, pipeline_id: pipelineId })) }
+  return { run: (choice) => ofFiles(sourceLocation(fileOf), dps.smartmodules.test({ ...choice, processors, pipeline_id: pipelineId })) }
 }

@@ -2,8 +2,8 @@
 import { dirname, join, resolve } from 'node:path'
 import { z } from 'zod'
 import type { Manifest } from '../../typescript/src/index.ts'
-import { Misused } from './outcome.ts'
-import { fromYaml } from './output.ts'
+import { Misused, sourceLocation, type LocationOf } from './outcome.ts'
+import { fromYaml, placeIn } from './output.ts'
 import { readableText } from './readable-files.ts'
 import { samplesAt } from './samples.ts'
 import { moduleIn } from './trials.ts'
@@ -34,13 +34,26 @@ export function parsed(text: string, at: string): unknown {
   }
 }
 
-/** A manifest with what its file names in place of the names. `sources`: the file of a SmartModule's source by its name. */
-export type ManifestFile = { manifest: Manifest; sources: ReadonlyMap<string, string> }
+/**
+ * A manifest with what its file names in place of the names. `sources`: the file of a SmartModule's source by its name; `locationOf`: where
+ * in the files a part of a request with this manifest is.
+ */
+export type ManifestFile = { manifest: Manifest; sources: ReadonlyMap<string, string>; locationOf: LocationOf }
+
+/** The name of the SmartModule at a JSON pointer into a manifest. */
+const nameAt = (path: string): string => (path.split('/').at(-1) ?? '').replaceAll('~1', '/').replaceAll('~0', '~')
+/** Where requests hold the manifest. */
+const IN_REQUEST = '/manifest'
 
 /** Throws Misused for what can't be read. */
 export async function manifestIn(file: string): Promise<ManifestFile> {
   const folder = dirname(resolve(file))
-  const value = parsed(await readableText(file, 'the manifest'), file)
+  const text = await readableText(file, 'the manifest')
+  const value = parsed(text, file)
+  const at = (pointer: string): string => {
+    const { line, column } = placeIn(text, pointer)
+    return `${file}:${line}:${column}`
+  }
   if (!isObject(value)) {
     const what = value === null ? 'is empty' : Array.isArray(value) ? 'is a list' : 'is a single value'
     throw new Misused(`${file} ${what}: a manifest is an object with \`dps: 1\` and its \`set\` (see /manifest.schema.json of the service)`)
@@ -58,13 +71,13 @@ export async function manifestIn(file: string): Promise<ManifestFile> {
   const smartmodules: [string, unknown][] = []
   const sources = new Map<string, string>()
   for (const [name, { source, tests, ...rest }] of Object.entries(written.data.smartmodules ?? {})) {
-    const at = `smartmodules.${name}`
+    const own = `/smartmodules/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
     if (typeof source === 'string') sources.set(name, join(dirname(file), source))
     const part = {
       ...rest,
-      ...(typeof source === 'string' ? await read(moduleIn(resolve(folder, source), `${at}.source`)) : { source }),
+      ...(typeof source === 'string' ? await read(moduleIn(resolve(folder, source), `${at(`${own}/source`)}: ${own}/source`)) : { source }),
       ...(typeof tests === 'string'
-        ? await read(samplesAt(resolve(folder, tests), `${at}.tests`).then((samples) => ({ tests: samples })))
+        ? await read(samplesAt(resolve(folder, tests), `${at(`${own}/tests`)}: ${own}/tests`).then((samples) => ({ tests: samples })))
         : tests === undefined
           ? {}
           : { tests }),
@@ -74,5 +87,11 @@ export async function manifestIn(file: string): Promise<ManifestFile> {
   if (faults.length > 0) throw new Misused(faults.join('\n  '))
   // An empty block of YAML is null; the service says what else is wrong.
   const members = Object.entries({ ...written.data, smartmodules: Object.fromEntries(smartmodules) }).filter(([, value]) => value !== null)
-  return { manifest: Object.fromEntries(members) as unknown as Manifest, sources }
+  const ofSource = sourceLocation((path) => sources.get(nameAt(path)))
+  const locationOf: LocationOf = (path) => {
+    const source = ofSource(path)
+    if (source || !path.startsWith(`${IN_REQUEST}/`)) return source
+    return { file, ...placeIn(text, path.slice(IN_REQUEST.length)) }
+  }
+  return { manifest: Object.fromEntries(members) as unknown as Manifest, sources, locationOf }
 }

@@ -88,8 +88,8 @@ async function describePipeline(context: Context, given: string): Promise<object
     dps.pipelines.getStatus(id),
     dps.pipelines.getAccounting(id),
   ])
-  const found = { ...pipeline, ...status, balanced, totals, steps }
-  if (context.out.format !== 'table') return found
+  const shared = { ...pipeline, ...status, balanced, totals }
+  if (context.out.format !== 'table') return { ...shared, steps }
   const [source, sink] = await Promise.all([endShown(context, pipeline.source), endShown(context, pipeline.sink)])
   // A person gets tables of what is nested, without the counts of each partition's steps: `-o yaml` has those, too.
   const tasks = status.tasks.map(({ role, task, processor_id, status: is, revision, records_per_second, reason }) => ({
@@ -104,7 +104,8 @@ async function describePipeline(context: Context, given: string): Promise<object
   const partitions = status.tasks.flatMap(({ role, task, partitions: own }) =>
     own.map(({ partition, position, end, lag }) => ({ role, task, partition, position, end, lag })),
   )
-  return { ...found, source, sink, tasks, partitions }
+  // Unlike the totals, these begin with the revision.
+  return { ...shared, source, sink, [`steps since revision ${pipeline.revision}`]: steps, tasks, partitions }
 }
 
 async function describeStream(context: Context, given: string): Promise<object> {

@@ -22,29 +22,43 @@ export class Misused extends Error {
   }
 }
 
-/** Tells the file of a source by the path of the part of a request that holds it. */
-export type FileOf = (path: string) => string | undefined
+/** Tells the file, and perhaps the line and column, of what stands at a path of a request. */
+export type LocationOf = (path: string) => { file: string; line?: number; column?: number } | undefined
 
-/** The service refuses sources, which are in files. */
-export class FaultySource extends Error {
-  readonly fileOf: FileOf
+/** The service refuses what is in files. */
+export class FaultyFiles extends Error {
+  readonly locationOf: LocationOf
   declare readonly cause: ApiError
-  constructor(fileOf: FileOf, cause: ApiError) {
+  constructor(locationOf: LocationOf, cause: ApiError) {
     super(cause.message, { cause })
-    this.fileOf = fileOf
+    this.locationOf = locationOf
   }
 }
 /** Where requests hold a source. */
 const CODE = /\/source\/code$/
+/** Where a request holds a manifest. */
+const MANIFEST = /^\/manifest(?=\/|$)/
 
-/** The work of a request that holds sources of files. Throws FaultySource where the service refuses it. */
-export const ofSources = <T>(fileOf: FileOf, work: Promise<T>): Promise<T> =>
+/** The work of a request that holds what is in files. Throws FaultyFiles where the service refuses it. */
+export const ofFiles = <T>(locationOf: LocationOf, work: Promise<T>): Promise<T> =>
   work.catch((error: unknown) => {
-    throw error instanceof ApiError ? new FaultySource(fileOf, error) : error
+    throw error instanceof ApiError ? new FaultyFiles(locationOf, error) : error
   })
 
-/** The work of a request that holds this file's source. Throws FaultySource where the service refuses it. */
-export const ofSource = <T>(file: string, work: Promise<T>): Promise<T> => ofSources(() => file, work)
+/** The file of the source that stands at a path, if one does; `fileOf` knows it by the part of the request that holds the source. */
+export const sourceLocation =
+  (fileOf: (part: string) => string | undefined): LocationOf =>
+  (path) => {
+    const file = CODE.test(path) ? fileOf(path.replace(CODE, '')) : undefined
+    return file === undefined ? undefined : { file }
+  }
+
+/** The work of a request that holds this file's source. Throws FaultyFiles where the service refuses it. */
+export const ofSource = <T>(file: string, work: Promise<T>): Promise<T> =>
+  ofFiles(
+    sourceLocation(() => file),
+    work,
+  )
 
 /** The service refuses records of a file, or of standard input; `lineOf` tells the line of a record by its index. */
 export class FaultyInput extends Error {
@@ -88,18 +102,10 @@ export function outcomeOf(error: unknown): { exit: number; told: Told } {
     })
     return { exit, told: { ...told, ...(details.length > 0 ? { details } : {}) } }
   }
-  if (error instanceof FaultySource) {
+  if (error instanceof FaultyFiles) {
     const { exit, told } = outcomeOf(error.cause)
-    return {
-      exit,
-      told: {
-        ...told,
-        details: error.cause.details.map((each) => {
-          const file = CODE.test(each.path) ? error.fileOf(each.path.replace(CODE, '')) : undefined
-          return file === undefined ? each : { ...each, file }
-        }),
-      },
-    }
+    const details = told.details?.map((each) => ({ ...each, ...('path' in each ? error.locationOf(String(each.path)) : {}), ...each }))
+    return { exit, told: { ...told, ...(details ? { details } : {}) } }
   }
   if (error instanceof ConnectionError) return { exit: EXIT.away, told: { code: 'unreachable', message: error.message } }
   if (error instanceof ApiError) {
@@ -138,7 +144,9 @@ export function textOf({ message, details = [], request_id }: Told): string {
     if (line === undefined) return path === '' ? `  ${what}` : `  ${path}: ${what}`
     const member = path.replace(RECORD, '')
     if (RECORD.test(path)) return `  ${file === undefined ? `line ${line}` : `${file}:${line}`}: ${member && `${member}: `}${what}`
-    return `  ${file === undefined ? `${path} line ${line}, column ${column}` : `${file}:${line}:${column}`}: ${what}`
+    if (file === undefined) return `  ${path} line ${line}, column ${column}: ${what}`
+    const own = CODE.test(path) ? '' : path.replace(MANIFEST, '')
+    return `  ${file}:${line}:${column}: ${own && `${own}: `}${what}`
   })
   return [`dps: ${headOf(message, details)}`, ...lines, ...(request_id ? [`  request ${request_id}`] : [])].join('\n')
 }

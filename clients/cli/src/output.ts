@@ -1,5 +1,5 @@
 /** What a command prints: a table for people, or JSON, YAML or lines of JSON for programs. */
-import { LineCounter, parseDocument, stringify, visit, type ScalarTag } from 'yaml'
+import { isAlias, isMap, isNode, isSeq, LineCounter, parseDocument, stringify, visit, type ParsedNode, type ScalarTag } from 'yaml'
 import { ExactNumber, parseAsWritten, writeJson } from '../../typescript/src/index.ts'
 
 export const FORMATS = ['table', 'json', 'yaml', 'ndjson'] as const
@@ -34,11 +34,7 @@ const EXACT: ScalarTag = {
 /** As YAML, numbers with all their digits. */
 export const toYaml = (value: unknown): string => stringify(value, { customTags: (tags) => [...tags, EXACT], lineWidth: 0 })
 
-/**
- * A document of YAML, of which JSON is a part; numbers as `parseAsWritten` has them. Throws an Error that names the line of what is no
- * YAML, and of what has no such value: tags that are not known here, and numbers that lose digits.
- */
-export function fromYaml(text: string): unknown {
+function documentOf(text: string) {
   const lineCounter = new LineCounter()
   const document = parseDocument(text, {
     prettyErrors: true,
@@ -48,6 +44,34 @@ export function fromYaml(text: string): unknown {
     customTags: (tags) => [EXACT, ...tags],
     lineCounter,
   })
+  return { document, lineCounter }
+}
+
+/** Where in a document of YAML the member at a JSON pointer is, or the innermost one around it: line and column, from 1. */
+export function placeIn(text: string, pointer: string): { line: number; column: number } {
+  const { document, lineCounter } = documentOf(text)
+  let node: unknown = document.contents
+  let offset = document.contents?.range[0] ?? 0
+  for (const part of pointer.split('/').slice(1)) {
+    const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
+    if (isAlias(node)) node = node.resolve(document)
+    const pair = isMap(node) ? node.items.find(({ key }) => String(isNode(key) ? key.toJSON() : key) === name) : undefined
+    const inside: unknown = isSeq(node) ? node.items[Number(name)] : pair?.value
+    if (pair === undefined && inside === undefined) break
+    const shown = pair && (isMap(inside) || isSeq(inside) || inside === null) ? pair.key : inside
+    offset = (shown as ParsedNode | undefined)?.range?.[0] ?? offset
+    node = inside
+  }
+  const { line, col } = lineCounter.linePos(offset)
+  return { line, column: col }
+}
+
+/**
+ * A document of YAML, of which JSON is a part; numbers as `parseAsWritten` has them. Throws an Error that names the line of what is no
+ * YAML, and of what has no such value: tags that are not known here, and numbers that lose digits.
+ */
+export function fromYaml(text: string): unknown {
+  const { document, lineCounter } = documentOf(text)
   const [wrong] = [...document.errors, ...document.warnings]
   if (wrong?.code === 'MULTIPLE_DOCS') throw new Error('it has several documents (---), where one is needed')
   if (wrong) throw wrong
@@ -63,6 +87,15 @@ export function fromYaml(text: string): unknown {
       if (alias.resolve(document) !== undefined) return
       const { line } = lineCounter.linePos(alias.range?.[0] ?? 0)
       throw new Error(`line ${line}: there is no &${alias.source} before *${alias.source}`)
+    },
+  })
+  // The value that an alias means must not hold the alias.
+  visit(document, {
+    Alias(_key, alias, path) {
+      const meant = alias.resolve(document)
+      if (!path.some((each) => each === meant)) return
+      const { line } = lineCounter.linePos(alias.range?.[0] ?? 0)
+      throw new Error(`line ${line}: *${alias.source} stands within &${alias.source}`)
     },
   })
   return document.toJS()

@@ -32,7 +32,8 @@ export class WriteError extends Error {
   readonly requestId: string | undefined
   /** What was refused: `/records/7/id` is a member of the source's eighth record. */
   readonly details: readonly Detail[]
-  constructor(records: number, cause: unknown) {
+  /** `sent`: how many records the request had that failed. */
+  constructor(records: number, cause: unknown, sent = 0) {
     const counted = (text: string): string => text.replaceAll(PLACE, (_, before: string, n: string) => `${before}${Number(n) + records}`)
     super(
       `${counted(cause instanceof Error ? cause.message : String(cause))} (${records} ${records === 1 ? 'record was' : 'records were'} written before)`,
@@ -43,9 +44,14 @@ export class WriteError extends Error {
     this.code = cause instanceof ApiError ? cause.code : cause instanceof ConnectionError ? 'unreachable' : 'failed'
     this.status = cause instanceof ApiError ? cause.status : undefined
     this.requestId = cause instanceof ApiError ? cause.requestId : undefined
-    this.details = cause instanceof ApiError ? cause.details.map((each) => ({ ...each, path: counted(each.path) })) : []
+    // One that is too large has a request to itself, and the answer to that names no record.
+    const isTooLarge = sent === 1 && this.status === TOO_LARGE
+    const details = cause instanceof ApiError ? cause.details.map((each) => ({ ...each, path: counted(each.path) })) : []
+    this.details = isTooLarge ? [{ path: `/records/${records}`, message: 'is too large for one request' }, ...details] : details
   }
 }
+/** The status of a body that is larger than the service takes (RFC 9110 §15.5.14). */
+const TOO_LARGE = 413
 /** A record of a request, in an error. */
 const PLACE = /((?:^|[\s;])\/records\/)(\d+)/g
 
@@ -81,11 +87,14 @@ export async function writeLines(
   const written: Written = { records: 0, requests: 0 }
   let waiting: string[] = []
   let bytes = 0
+  /** Records of the request that was sent last. */
+  let sent = 0
 
   async function flush(): Promise<void> {
     if (waiting.length === 0) return
     const idempotencyKey = keyPrefix === undefined ? undefined : `${keyPrefix}-${written.requests}`
     const body = waiting.join('\n')
+    sent = waiting.length
     ;[waiting, bytes] = [[], 0]
     const path = `/streams/${segment(streamId)}/data`
     const answer = await call<WriteStreamDataResponse>('POST', path, { lines: body, isIdempotent: true, idempotencyKey })
@@ -131,9 +140,10 @@ export async function writeLines(
     await flush()
     return written
   } catch (error) {
+    const refused = sent
     // Records read before the source failed are still written.
     await flush().catch(() => {})
-    throw new WriteError(written.records, error)
+    throw new WriteError(written.records, error, refused)
   } finally {
     signal?.removeEventListener('abort', onAbort)
     next.catch(() => {})

@@ -224,12 +224,21 @@ async function inUseFaults(db: Queryable, { manifest }: Asked, known: Known, gon
   })
 }
 
-/** What a change depends on beside itself: the ids and versions of what a pipeline uses. */
-function stampOf({ manifest }: Asked, known: Known, { kind, name }: PlannedChange): unknown[] {
+/** What is there now under the name, of which a deletion has no differences. */
+function partNow(known: Known, kind: MemberKind, name: string): unknown {
+  const [stream, module, pipeline] = [known.streams.get(name), known.modules.get(name), known.pipelines.get(name)]
+  if (kind === 'stream') return stream && streamPart(stream)
+  if (kind === 'smartmodule') return module && [module.version, module.description]
+  return pipeline && [pipeline.revision, pipelinePart(known, pipeline)]
+}
+
+/** What a change depends on beside itself: the ids and versions of what a pipeline uses, and what is lost. */
+function stampOf({ manifest }: Asked, known: Known, { kind, name, action }: PlannedChange): unknown[] {
   const part = kind === 'pipeline' && Object.hasOwn(manifest.pipelines, name) ? manifest.pipelines[name] : undefined
   const streams = part ? [part.source, part.sink].map((end) => ('stream' in end ? (known.streams.get(end.stream)?.id ?? null) : null)) : []
   const versions = part ? part.steps.map(({ module }) => known.modules.get(module)?.version ?? null) : []
-  return [kind, name, idOf(known, kind, name) ?? null, streams, versions]
+  const lost = action === 'delete' || action === 'replace' ? partNow(known, kind, name) : null
+  return [kind, name, idOf(known, kind, name) ?? null, streams, versions, lost]
 }
 
 /** The plan of a manifest. Where it has `faults`, it is not to be applied, and its changes lack the members whose own members don't fit. */

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { writeJson, type Client, type ManifestPlan } from '../../../typescript/src/index.ts'
 import { contextOf, type Context, type GlobalOptions, type Io } from '../context.ts'
 import { isObject, manifestIn } from '../manifest-file.ts'
-import { Differs, Misused, ofSources } from '../outcome.ts'
+import { Differs, Misused, ofFiles, type LocationOf } from '../outcome.ts'
 import { toYaml } from '../output.ts'
 import { during } from '../progress.ts'
 
@@ -40,9 +40,13 @@ function bySingleMembers({ path, before, after }: Difference): Difference[] {
 }
 
 /** As a table, a line for each difference; as anything else, the plan as it came. */
-function show({ out }: Context, plan: ManifestPlan): void {
+function show({ out, io }: Context, plan: ManifestPlan, inFile: LocationOf): void {
   if (out.format === 'json' || out.format === 'yaml') return out.one(plan)
   if (out.format === 'ndjson') return out.many(plan.changes, {})
+  for (const { path, message } of plan.warnings ?? []) {
+    const { file, line, column } = inFile(path) ?? {}
+    io.note(`warning: ${file === undefined ? '' : `${file}:${line}:${column}: `}${message}`)
+  }
   if (plan.changes.length === 0) return
   const lines = plan.changes.flatMap(({ action, effect, kind, name, adopts, differences }) => {
     const effects = [effect === action ? null : effect, adopts && action !== 'adopt' ? 'adopts' : null].filter((each) => each !== null)
@@ -77,18 +81,14 @@ async function planNamed({ dps }: Context, request: Parameters<Client['manifests
   )
 }
 
-/** The name of the SmartModule at a JSON pointer into a manifest. */
-const nameAt = (path: string): string => (path.split('/').at(-1) ?? '').replaceAll('~1', '/').replaceAll('~0', '~')
-
 /** Changes are made within the request, and sources compiled for a plan: each may take a while. */
 export const MANIFEST_TIMEOUT_MS = 30 * 60_000
 
 export function addManifestCommands(program: Command, io: Io): void {
-  /** The request, and what the service refuses of its sources, by their files. */
+  /** The request, and what the service refuses of it, by the places in the files. */
   async function asked(file: string, { prune = false, replace = [] }: Options) {
-    const { manifest, sources } = await manifestIn(file)
-    const fileOf = (path: string) => sources.get(nameAt(path))
-    return { request: { manifest, prune, replace }, sent: <T>(work: Promise<T>): Promise<T> => ofSources(fileOf, work) }
+    const { manifest, locationOf } = await manifestIn(file)
+    return { locationOf, request: { manifest, prune, replace }, sent: <T>(work: Promise<T>): Promise<T> => ofFiles(locationOf, work) }
   }
   const options = (command: Command): Command =>
     command
@@ -99,10 +99,10 @@ export function addManifestCommands(program: Command, io: Io): void {
     .description('say what applying a manifest would change; fails where it would change something')
     .action(async (file: string, given: Options, command: Command) => {
       const context = contextOf(io, command, { timeoutMs: MANIFEST_TIMEOUT_MS })
-      const { request, sent } = await asked(file, given)
+      const { request, sent, locationOf } = await asked(file, given)
       const plan = await during(io, `planning ${file}`, sent(context.dps.manifests.plan(request)))
       const { changes, unchanged, hash } = plan
-      show(context, plan)
+      show(context, plan, locationOf)
       if (changes.length === 0) return io.note(`nothing to do: ${unchanged} unchanged`)
       const found = `${changesIn(plan)}, ${unchanged} unchanged`
       if (context.out.format !== 'table') throw new Differs(`${found}; the plan’s hash is ${hash}`)
@@ -114,12 +114,12 @@ export function addManifestCommands(program: Command, io: Io): void {
     .option('--plan-hash <hash>', 'of the plan that was seen, or its first 8 characters or more: exactly that is applied, or nothing')
     .action(async (file: string, given: Options, command: Command) => {
       const context = contextOf(io, command, { isFinished: true, timeoutMs: MANIFEST_TIMEOUT_MS })
-      const { request, sent } = await asked(file, given)
+      const { request, sent, locationOf } = await asked(file, given)
       const { planHash } = given
       const plan = planHash === undefined ? undefined : await during(io, `planning ${file}`, sent(planNamed(context, request, planHash)))
       const what = plan ? `applying ${changesIn(plan)} of ${file}` : `applying ${file}`
       const answer = await during(io, what, sent(context.dps.manifests.apply({ ...request, ...(plan ? { hash: plan.hash } : {}) })))
-      show(context, answer)
+      show(context, answer, locationOf)
       io.note(answer.changes.length === 0 ? `nothing to do: ${answer.unchanged} unchanged` : `${changesIn(answer)} made`)
     })
   program

@@ -108,7 +108,10 @@ export function addResourceCommands(program: Command, io: Io): void {
       for (const [index, each] of given.entries()) {
         io.signal.throwIfAborted()
         await removal.remove(context, ids[index]!)
-        context.out.done({ kind: name, name: each, deleted: true }, `the ${name.replace(/s$/, '')} ${each} is deleted`)
+        context.out.done(
+          { kind: name, name: each, deleted: true },
+          `the ${name.replace(/s$/, '')} ${each} is ${name === 'jobs' ? 'cancelled' : 'deleted'}`,
+        )
       }
     })
   program

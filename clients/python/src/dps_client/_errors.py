@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from typing import Any, NotRequired, TypedDict, TypeVar
 
 WAIT_MAX = 120.0
+# The status of a body that is larger than the service takes (RFC 9110 §15.5.14).
+_TOO_LARGE = 413
 # A record of a request, in an error.
 _PLACE = re.compile(r"((?:^|[\s;])/records/)(\d+)")
 
@@ -81,10 +83,10 @@ class WriteError(_Kept):
 
     `code` is the service's for a refusal, `unreachable` where no answer came, `failed` where the source of the records did. In `details`,
     `/records/7/id` is a member of the source's eighth record, also one that could not be written as JSON. `status` and `request_id` are those
-    of the answer, where there was one.
+    of the answer, where there was one. `sent` is how many records the request had that failed.
     """
 
-    def __init__(self, records: int, cause: BaseException, refused: str | None = None) -> None:
+    def __init__(self, records: int, cause: BaseException, refused: str | None = None, sent: int = 0) -> None:
         def counted(text: str) -> str:
             return _PLACE.sub(lambda match: f"{match[1]}{int(match[2]) + records}", text)
 
@@ -99,6 +101,9 @@ class WriteError(_Kept):
             self.code = cause.code
             self.status = cause.status
             self.request_id = cause.request_id
+            # One that is too large has a request to itself, and the answer to that names no record.
+            if sent == 1 and cause.status == _TOO_LARGE:
+                self.details.append({"path": f"/records/{records}", "message": "is too large for one request"})
             for each in cause.details:
                 own = each.copy()
                 own["path"] = counted(each["path"])

@@ -41,6 +41,8 @@ class _Batches:
         self._failure: Exception | None = None
         self.records = 0
         self.requests = 0
+        # Records of the request that was sent last.
+        self.sent = 0
 
     def add(self, line: str, records_max: int) -> None:
         length = len(line.encode()) + 1
@@ -89,6 +91,7 @@ class _Batches:
         if not self._waiting:
             return
         lines = "\n".join(self._waiting)
+        self.sent = len(self._waiting)
         self._waiting.clear()
         self._size = 0
         key = None if self._key_prefix is None else f"{self._key_prefix}-{self.requests}"
@@ -124,10 +127,11 @@ def write_records(
             batches.add(line, records_max)
         batches.flush()
     except Exception as error:
+        sent = batches.sent
         # What was read before the source failed is still written.
         with suppress(Exception):
             batches.flush()
-        raise WriteError(batches.records, error, refused) from error
+        raise WriteError(batches.records, error, refused, sent) from error
     finally:
         batches.end()
     return Written(batches.records, batches.requests)

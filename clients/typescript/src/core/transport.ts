@@ -43,6 +43,8 @@ export type CallOptions = {
   onTag?: ((tag: string) => void) | undefined
   signal?: AbortSignal | undefined
 }
+/** Names of options, which no operation has in its query. */
+const OPTIONS = ['ifMatch', 'onTag', 'idempotencyKey', 'signal']
 export type Transport = {
   /** The answer's body; undefined where there is none. Throws ApiError and ConnectionError. */
   call<T>(method: string, path: string, options?: CallOptions): Promise<T>
@@ -227,6 +229,8 @@ function retryAfter(error: unknown, isSafe: boolean): number | null | undefined 
 }
 
 function withQuery(path: string, query: Query = {}): string {
+  const misplaced = OPTIONS.find((name) => Object.hasOwn(query, name))
+  if (misplaced !== undefined) throw new TypeError(`${misplaced} is an option, which comes behind the query: (…, {}, { ${misplaced} })`)
   const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]))
   return `${path}${given.length > 0 ? `?${new URLSearchParams(given)}` : ''}`
 }

@@ -644,6 +644,7 @@ export type ManifestPlan = {
   /** Of this plan: given to apply, exactly this plan is applied or nothing */ hash: string
   /** In the order in which they are made */ changes: PlannedChange[]
   unchanged: number
+  /** What can be applied, and may not be meant */ warnings?: PlanWarning[]
 }
 
 export type ManifestSet = { set: string; streams: number; smartmodules: number; pipelines: number }
@@ -882,6 +883,8 @@ export type PlanPipelineResponse = {
     | 'reopen'
   differences: PlannedDifference[]
 }
+
+export type PlanWarning = { path: string; message: string }
 
 export type PlannedChange = {
   kind: 'stream' | 'smartmodule' | 'pipeline'

@@ -42,6 +42,14 @@ function effectOf({ kind, action, effect }: PlannedChange): [word: string, tone:
   }
 }
 
+function Warnings({ warnings = [] }: ManifestPlan) {
+  return warnings.map(({ path, message }) => (
+    <p key={path}>
+      <Badge text="warning" tone="warn" /> {path.split('/')[3]} {message}
+    </p>
+  ))
+}
+
 function Plan({ changes, unchanged }: ManifestPlan) {
   if (changes.length === 0) return <p>Nothing: all is as it should be ({unchanged} unchanged).</p>
   return (
@@ -162,6 +170,7 @@ function Form({ asked, onChange }: { asked: Asked; onChange(next: Asked): void }
       {plan && (
         <section aria-labelledby="plan" role="status">
           <h2 id="plan">{current?.isDone ? 'What was changed' : 'What it changes'}</h2>
+          <Warnings {...plan} />
           <Plan {...plan} />
         </section>
       )}

@@ -8,18 +8,22 @@ import {
 import { applyPlan } from './apply.ts'
 import { assertMakeable } from './examine-plan.ts'
 import { exportSet } from '../../manifests/export.ts'
-import { planOf, type ManifestPlan } from '../../manifests/plan.ts'
+import { planOf, type Asked, type ManifestPlan } from '../../manifests/plan.ts'
+import { warningsIn } from '../../manifests/warnings.ts'
 import { createOneAtATime } from '../../one-at-a-time.ts'
 import { notFound, ServiceError } from '../../service-error.ts'
 import { listSets } from '../../store/manifests.ts'
 import { operation } from '../operation.ts'
 
-const show = ({ set, hash, changes, unchanged }: ManifestPlan) => ({ set, hash, changes, unchanged })
+function show({ set, hash, changes, unchanged }: ManifestPlan, { manifest }: Asked) {
+  const warnings = warningsIn(manifest)
+  return { set, hash, changes, unchanged, ...(warnings.length > 0 ? { warnings } : {}) }
+}
 
 export const planManifestOperation = operation(planManifestContract, async (deps, caller, { body }) => {
   const plan = await planOf(deps.db, caller.accountId, body)
   await assertMakeable(deps, caller, body, plan)
-  return { status: 200 as const, body: show(plan) }
+  return { status: 200 as const, body: show(plan, body) }
 })
 
 /** By account: what one applies is what the next one is planned on. */
@@ -35,7 +39,7 @@ export const applyManifestOperation = operation(applyManifestContract, (deps, ca
       )
     await assertMakeable(deps, caller, asked, plan)
     await applyPlan(deps, caller, asked, plan)
-    return { status: 200 as const, body: show(plan) }
+    return { status: 200 as const, body: show(plan, asked) }
   }),
 )
 

@@ -655,6 +655,7 @@ ManifestPlan = TypedDict("ManifestPlan", {
     "hash": "str",
     "changes": "List[PlannedChange]",
     "unchanged": "int",
+    "warnings": "NotRequired[List[PlanWarning]]",
 })
 
 ManifestSet = TypedDict("ManifestSet", {
@@ -893,6 +894,11 @@ PlanPipelineResponse = TypedDict("PlanPipelineResponse", {
     "revision": "int",
     "effect": "Literal[\"none\", \"live\", \"reopen\"]",
     "differences": "List[PlannedDifference]",
+})
+
+PlanWarning = TypedDict("PlanWarning", {
+    "path": "str",
+    "message": "str",
 })
 
 PlannedChange = TypedDict("PlannedChange", {
