@@ -1,7 +1,7 @@
 /** The tasks' state and the runners' use as Prometheus metrics, read at scrape time from the same source that the observer publishes. */
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Runners } from './supervisor/runners.ts'
-import type { Measure } from '../../shared/model/telemetry.ts'
+import { isOfStepTimes, STEP_MEASURES, type Measure } from '../../shared/model/telemetry.ts'
 import { runOfReport, type ObservedTask } from '../../shared/model/observed.ts'
 
 type Collect = (set: (labels: Record<string, string | number>, value: number) => void) => void
@@ -81,6 +81,8 @@ function registerTaskMetrics(registry: Registry, observed: () => ObservedTask[])
   })
 }
 
+const NANOSECONDS_PER_SECOND = 1e9
+
 /** What SmartModules count and observe themselves. They may count down, so that no value is a counter of Prometheus. */
 function registerMeasures(registry: Registry, observed: () => ObservedTask[]): void {
   const gauge = gaugesIn(registry)
@@ -88,8 +90,14 @@ function registerMeasures(registry: Registry, observed: () => ObservedTask[]): v
     (kind: Measure['kind'], member: 'sum' | 'times'): Collect =>
     (set) => {
       for (const { pipeline, measures } of byRun(observed))
-        for (const each of measures) if (each.kind === kind) set({ pipeline, step: each.step, name: each.name }, each[member])
+        for (const each of measures)
+          if (each.kind === kind && !isOfStepTimes(each.name)) set({ pipeline, step: each.step, name: each.name }, each[member])
     }
+  gauge('dps_step_seconds', 'How long a step has run since its task started, on the clock', ['pipeline', 'step'], (set) => {
+    for (const { pipeline, measures } of byRun(observed))
+      for (const { name, step, sum } of measures)
+        if (name === STEP_MEASURES.nanoseconds) set({ pipeline, step }, sum / NANOSECONDS_PER_SECOND)
+  })
   const labels = ['pipeline', 'step', 'name']
   gauge('dps_module_counted', 'What a SmartModule has counted since its task started', labels, collect('count', 'sum'))
   gauge(

@@ -62,7 +62,20 @@ export const getPipelineAccountingContract = contract({
       balanced: z.boolean(),
       totals: Balance.describe('Over all revisions, as are those of `partitions`'),
       steps: z
-        .array(RecordCounts.extend({ step: z.number().int(), module: z.string(), version: z.string() }))
+        .array(
+          RecordCounts.extend({
+            step: z.number().int(),
+            module: z.string(),
+            version: z.string(),
+            nanoseconds: z
+              .number()
+              .int()
+              .nullable()
+              .describe(
+                'How long it takes for a record on the average, since the tasks started with this revision; null before the first one',
+              ),
+          }),
+        )
         .describe(
           'Since the current revision began, unlike `totals`. What the sink refuses is among `failed` of the last one, and not among its `out`',
         ),
@@ -232,6 +245,7 @@ export const explainRecordContract = contract({
           z.object({
             job_id: Id,
             revision: z.number().int().describe('The revision that the job ran'),
+            at: Timestamp.describe('When the job was made'),
             outcome: z.enum(['redriven', 'dead_letter']).describe('`redriven`: the record got through; `dead_letter`: it failed again'),
           }),
         )

@@ -45,7 +45,7 @@ const Report = z.object({
   /** SHA-256 hashes of the SmartModule versions that this processor has quarantined for the pipeline. */
   quarantined: z.array(z.string()).default([]),
   /** What the steps have counted and observed since the task started. */
-  measures: z.array(Measure).max(400).default([]),
+  measures: z.array(Measure).max(440).default([]),
   partitions: z.array(
     z.object({
       partition: z.number().int(),

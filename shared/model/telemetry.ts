@@ -21,6 +21,10 @@ export const MEASURE_KINDS = ['count', 'observe'] as const
 
 /** What begins the names of what the service itself counts for a step. */
 export const OWN_MEASURES = 'dps_'
+/** How long a step took, and over how many records, since its task started: the service's own, which `/accounting` shows per record. */
+export const STEP_MEASURES = { nanoseconds: 'dps_step_nanoseconds', records: 'dps_step_records' } as const
+/** Whether the service shows what is measured under this name in another way. */
+export const isOfStepTimes = (name: string): boolean => name === STEP_MEASURES.nanoseconds || name === STEP_MEASURES.records
 /** What is counted of a canary that gets a share of the records, beside what its SmartModule measures. */
 export const CANARY_MEASURES = {
   records: 'dps_canary_records',

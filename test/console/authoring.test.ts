@@ -114,9 +114,13 @@ describe.skipIf(!hasBrowser)('a SmartModule', () => {
       // The click puts the cursor there; what is typed before that would be put there too.
       await eventually('the editor has the focus', () => page.evaluate(() => document.activeElement?.className === 'code'))
       await writeCode(page, right)
+      await page.getByLabel(/^Name/).fill('a draft')
+      await page.getByLabel(/^Config/).fill('{"least": 7}')
       const other = await context.newPage()
       await other.goto(page.url())
       await eventually('the draft is there', async () => (await codeIn(other)).includes('.number('))
+      expect(await other.getByLabel(/^Name/).inputValue()).toBe('a draft')
+      expect(await other.getByLabel(/^Config/).inputValue()).toContain('"least": 7')
       await other.close()
       await code.press('Control+Enter')
       // Compiled first, which takes its time where the machine has other work.

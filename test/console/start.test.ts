@@ -54,6 +54,17 @@ describe.skipIf(!hasBrowser)('a first pipeline of records that a stream would re
       await page.getByLabel('A file instead').setInputFiles({ name: 'latin.csv', mimeType: 'text/csv', buffer })
       await page.getByText('is not UTF-8').waitFor()
       expect(await page.getByLabel('Some records').inputValue()).toBe(before)
+      // Nor is anything made of what was there before.
+      await page.getByLabel(/^Name/).fill(unique('latin'))
+      for (const button of ['Make the pipeline', 'Try it on them']) {
+        await page.getByRole('button', { name: button }).click()
+        await page.getByText('is not UTF-8').waitFor()
+        expect(await page.getByText('delivered').count()).toBe(0)
+      }
+      expect(page.url()).toContain('/console/start')
+      await page.getByLabel('Some records').fill('{"id":"a","amount":70}')
+      await page.getByRole('button', { name: 'Try it on them' }).click()
+      await page.getByText('1 record').first().waitFor()
     })
   })
 

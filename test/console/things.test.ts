@@ -290,6 +290,14 @@ describe.skipIf(!hasBrowser)('a viewer', () => {
       await place.fill('')
       await page.getByText('Nothing has this name.').waitFor({ state: 'detached' })
     }
+    for (const [path, text] of [
+      ['access', 'Your role may not see keys and members'],
+      ['audit', 'Your role may not read it'],
+    ] as const) {
+      await page.goto(at(path))
+      await page.getByText(text).waitFor()
+      expect(await page.getByText('lacks the scope').count()).toBe(0)
+    }
     await context.close()
   })
 })

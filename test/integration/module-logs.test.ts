@@ -177,8 +177,13 @@ describe('what SmartModules measure', () => {
       { step: 1, module: name, name: 'n', kind: 'observe', times: 10, sum: 45 },
       { step: 1, module: name, name: 'seen', kind: 'count', times: 10, sum: 10 },
     ])
+    type Timed = { steps: { nanoseconds: number | null }[] }
+    const { steps } = (await client.call<Timed>('GET', `/v1/pipelines/${id}/accounting`)).body
+    expect(steps.map(({ nanoseconds }) => nanoseconds !== null && nanoseconds > 0)).toEqual([true])
     const exposed = (await Promise.all(service().metricsUrls.map(async (url) => (await fetch(url)).text()))).join('\n')
     expect(exposed).toContain(`dps_module_counted{pipeline="${id}",step="1",name="seen"} 10`)
+    expect(exposed).toMatch(new RegExp(`dps_step_seconds\\{pipeline="${id}",step="1"\\} 0\\.\\d+`))
+    expect(exposed).not.toContain('name="dps_step_')
     expect(exposed).toContain(`dps_module_observed_sum{pipeline="${id}",step="1",name="n"} 45`)
   })
 })

@@ -40,6 +40,10 @@ describe('pasted CSV', () => {
   it('names a row that has other cells than the header, and is not taken for JSON', () => {
     expect(() => rowsOf('a,b\n1,2\n3\n')).toThrow('row 2 below the header has 1 cells, the header 2')
     expect(rowsOf('\uFEFFa,b\r\n1,2\r\n')).toEqual([{ a: 1, b: 2 }])
+    expect(rowsOf('\n \r\nid,note\n1, a \n2, b \r\n  \n')).toEqual([
+      { id: 1, note: ' a ' },
+      { id: 2, note: ' b ' },
+    ])
     expect(() => rowsOf('a,b\n1,"2\n')).toThrow('line 2 has a quote that does not close')
     expect(() => rowsOf('a,b\n1,x "y"\n')).toThrow('line 2 has a quote')
     expect(() => rowsOf('some text')).toThrow('line 1 is not a JSON object')
@@ -55,6 +59,9 @@ describe('the cells of pasted CSV', () => {
         const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`
         const text = `a,b\n${rows.map(({ a, b }) => `${quoted(a)},${quoted(b)}`).join('\n')}`
         expect(rowsOf(text, schema)).toEqual(parse(text, { columns: true }))
+        const bare = (text: string) => text.replaceAll(/[",\r\n]/g, '')
+        const plain = `a,b\n${rows.map(({ a, b }) => `${bare(a)}x,${bare(b)}`).join('\n')}\n`
+        expect(rowsOf(plain, schema)).toEqual(parse(plain, { columns: true }))
       }),
     )
   })

@@ -52,6 +52,7 @@ function App() {
       )}
       <Router>
         <Route path={at('')} component={Overview} />
+        <Route path={at('pipelines')} component={Overview} />
         <Route path={at('pipelines/new')} component={NewPipeline} />
         <Route path={at('pipelines/:id')} component={Pipeline} />
         <Route path={at('pipelines/:id/change')} component={ChangePipeline} />

@@ -89,19 +89,21 @@ function failureOf(error: unknown): Failure {
   return new Failure(0, 'unknown', message, error instanceof Mistyped ? [{ path: error.at, message }] : [])
 }
 
-/** What a button does: runs once at a time, and keeps why it failed. */
-export function useAction(): { run(work: () => Promise<unknown>): Promise<void>; isBusy: boolean; failure: Failure | undefined } {
+/** What a button does: runs once at a time, and keeps why it failed. `run` resolves with whether it did not. */
+export function useAction(): { run(work: () => Promise<unknown>): Promise<boolean>; isBusy: boolean; failure: Failure | undefined } {
   const [state, setState] = useState<{ isBusy: boolean; failure: Failure | undefined }>({ isBusy: false, failure: undefined })
   const run = useCallback(async (work: () => Promise<unknown>) => {
     setState({ isBusy: true, failure: undefined })
     try {
       await work()
       setState({ isBusy: false, failure: undefined })
+      return true
     } catch (error) {
       setState({
         isBusy: false,
         failure: failureOf(error),
       })
+      return false
     }
   }, [])
   return { run, ...state }

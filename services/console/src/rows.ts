@@ -40,9 +40,12 @@ function parsed(cell: string): unknown {
   }
 }
 
+/** Around the rows, with a byte order mark; spaces at a row's ends are of its cells. */
+const EMPTY_LINES = /^\uFEFF?(?:[^\S\n]*\n)*|(?:\r?\n[^\S\n]*)+$/g
+
 /** An empty cell is left out, where its field need not have a text. Without a schema a column is text as soon as one of its cells is. */
 function csvRows(text: string, schema: Record<string, string> | undefined): Row[] {
-  const [names = [], ...lines] = cellsOf(text.trim())
+  const [names = [], ...lines] = cellsOf(text.replace(EMPTY_LINES, ''))
   lines.forEach(({ length }, at) => {
     if (length !== names.length) throw wrong(`row ${at + 1} below the header has ${length} cells, the header ${names.length}`)
   })

@@ -58,8 +58,8 @@ export async function insertJob(
 }
 
 /** The revisions that these jobs ran, in the order in which they were made. */
-export async function listJobRevisions(db: Queryable, ids: readonly string[]): Promise<Pick<JobRow, 'id' | 'revision'>[]> {
-  return ids.length === 0 ? [] : db('jobs').select('id', 'revision').whereIn('id', ids).orderBy('created_at')
+export async function listJobRevisions(db: Queryable, ids: readonly string[]): Promise<Pick<JobRow, 'id' | 'revision' | 'created_at'>[]> {
+  return ids.length === 0 ? [] : db('jobs').select('id', 'revision', 'created_at').whereIn('id', ids).orderBy('created_at')
 }
 
 /** The account's job; undefined if there is none with this id. */

@@ -109,6 +109,7 @@ async function run({ chainId, roundId, partitions, nowMs, lostMax, outputBytesMa
       if (ran.retries.length > 0) retries.push({ partition: partition.partition, offsets: ran.retries })
     }
     if (awaited) throw awaited
+    open.chain.tellTimes()
     const measures = telemetry.end()
     const all = partitions.map(({ bytes }) => bytes)
     if (retries.length > 0) {

@@ -25,12 +25,15 @@ import { openSection, slicesByRecord, withOwnTimes } from './slices.ts'
 import { openInstance } from './open-instance.ts'
 import { createFailurePolicies } from './failure-policies.ts'
 import type { BatchContext, StepInstance } from './step.ts'
+import { createStepTimes } from './step-times.ts'
 
 /** An open chain, with an instance of each of its steps. */
 export type Chain = {
   stepCount: number
   /** Gives up the instances; the chain is not run any more. */
   close(): void
+  /** Measures how long the steps have run since it was called last. */
+  tellTimes(): void
   /** What the memory of a step's instance takes now; steps count from 0. */
   memoryBytes(step: number): number
   /**
@@ -144,6 +147,13 @@ function countAlone(counts: ChainOutput['counts'], step: number, outcome: number
   counts[step * COUNTER_COUNT + outcome]! += 1
 }
 
+/** Counts the section of a chain without steps. */
+function countPassed(counts: Float64Array, kernel: Kernel): void {
+  counts[COUNTER.in] = kernel.currentDistinct()
+  counts[COUNTER.out] = kernel.currentDistinct()
+  counts[COUNTER.emitted] = kernel.currentCount()
+}
+
 /** By step, the counts of its canary, if it has one. */
 const canariesOf = ({ steps, on_error }: ChainSpec, telemetry: StepTelemetry) =>
   steps.map(({ canary, onError = on_error }, step) => {
@@ -161,6 +171,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
   const policies = createFailurePolicies(spec)
   const failures = createFailures(kernel, policies, canaries)
   const { finish, append } = createFinisher(spec, kernel, failures, local)
+  const times = createStepTimes(stepCount, telemetry)
   let currentStep = 0
   let known: KnownFailures | undefined
 
@@ -174,6 +185,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
     for (const canary of canaries) canary?.begin()
     expectFrames(kernel, spec.steps)
     openSection(kernel, section, count, batch, batch.firstDelta)
+    times.begin()
     for (let step = 0; step < stepCount; step++) {
       currentStep = step
       failures.begin()
@@ -195,12 +207,9 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
       local[into + COUNTER.out] = kernel.currentDistinct()
       local[into + COUNTER.emitted] = kernel.currentCount()
       local[into + COUNTER.filtered] = before - kernel.currentDistinct() - failures.failed - failures.skipped
+      times.ran(step, before)
     }
-    if (stepCount === 0) {
-      local[COUNTER.in] = kernel.currentDistinct()
-      local[COUNTER.out] = kernel.currentDistinct()
-      local[COUNTER.emitted] = kernel.currentCount()
-    }
+    if (stepCount === 0) countPassed(local, kernel)
   }
 
   /** Runs one slice of a batch; when it costs a SmartModule its instance, halves the slice until the one record at fault is found. */
@@ -261,6 +270,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
 
   return {
     stepCount,
+    tellTimes: times.tell,
     memoryBytes: (step) => instances[step]?.memoryBytes() ?? 0,
     close: () => instances.forEach((instance) => instance.close?.()),
     async run(source, sink, output, hints) {

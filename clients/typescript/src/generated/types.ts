@@ -318,6 +318,7 @@ export type ExplainRecordResponse = {
   /** The jobs that redrove it, the latest last: the trace of the last one’s revision shows what became of the record */ redrives: {
     /** Opaque id */ job_id: string
     /** The revision that the job ran */ revision: number
+    /** When the job was made */ at: string
     /** `redriven`: the record got through; `dead_letter`: it failed again */ outcome: 'redriven' | 'dead_letter'
   }[]
 }
@@ -386,6 +387,9 @@ export type GetPipelineAccountingResponse = {
     step: number
     module: string
     version: string
+    /** How long it takes for a record on the average, since the tasks started with this revision; null before the first one */ nanoseconds:
+      | number
+      | null
   }[]
   partitions: {
     in: number

@@ -28,7 +28,9 @@ const THEME = EditorView.theme({
     background: 'var(--surface, transparent)',
   },
   '&.cm-focused': { outline: '2px solid var(--focus)', outlineOffset: '2px' },
-  '.cm-scroller': { fontFamily: 'ui-monospace, monospace', lineHeight: '1.5', minHeight: '24em', maxHeight: '70vh' },
+  '.cm-scroller': { fontFamily: 'ui-monospace, monospace', lineHeight: '1.5', maxHeight: '70vh' },
+  // A click below the last line is one into the text.
+  '.cm-content, .cm-gutter': { minHeight: '24em' },
   '.cm-content': { caretColor: 'light-dark(#000, #fff)' },
   '.cm-cursor': { borderLeftColor: 'light-dark(#000, #fff)' },
   '.cm-gutters': { background: 'transparent', border: 'none', color: 'light-dark(#5c5c58, #a9afb7)' },

@@ -10,6 +10,7 @@ import type {
   Trace,
 } from '../../../../clients/typescript/src/generated/types.ts'
 import { post, withQuery } from '../api.ts'
+import { useKept } from '../kept.ts'
 import { useAll, useQuery } from '../query.ts'
 import { may } from '../session.ts'
 import { KeepAsTest, testFrom, Verdict } from './kept-tests.tsx'
@@ -27,14 +28,16 @@ export function useTrial(known: GetSmartModuleResponse | undefined, kept: Tests)
   const pipeline = useQuery<Pipeline>(kind === 'letters' ? `/pipelines/${id}` : null)
   const test = testOf(choice, kept)
   const step = known && pipeline.data ? stepIn(pipeline.data, known.id) : -1
-  const [config, setConfig] = useState<Record<string, unknown>>({})
+  const draft = useKept<Record<string, unknown>>(`config-${known?.id ?? 'new'}`, {})
+  const { value: config } = draft
   /** With another config, its fields begin anew. */
   const [begun, setBegun] = useState(0)
   const [tried, setTried] = useState<{ of: string; traces: Trace[] }>()
   useEffect(() => {
     const own = test?.config ?? pipeline.data?.processors[step]?.config
     if (!own) return
-    setConfig(own)
+    // It is the test's or the pipeline's, and is there again.
+    draft.set(own)
     setBegun((before) => before + 1)
   }, [test, pipeline.data])
   return {
@@ -44,7 +47,8 @@ export function useTrial(known: GetSmartModuleResponse | undefined, kept: Tests)
     streamId: kind === 'stream' ? id : undefined,
     setChoice: (next: string) => route(withQuery(path, { ...query, records: next }), true),
     config,
-    setConfig,
+    setConfig: (next: Record<string, unknown>) => draft.keep(next),
+    forgetConfig: () => draft.keep(undefined),
     begun,
     test,
     /** The step of the chain that is tried, from 0. */

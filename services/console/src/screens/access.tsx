@@ -139,7 +139,18 @@ function Role({ member, onDone }: { member: Member; onDone(): void }) {
   )
 }
 
-export function Access() {
+/** Keys and members, for those who may see them. */
+export const Access = () =>
+  may('keys:read') ? (
+    <KeysAndMembers />
+  ) : (
+    <>
+      <Title text="Access" />
+      <p class="quiet">Your role may not see keys and members: an owner’s may.</p>
+    </>
+  )
+
+function KeysAndMembers() {
   const keys = useAll<ListKeysResponse>('/keys')
   const members = useAll<ListMembersResponse>('/members')
   const [once, setOnce] = useState<ShownOnce>()

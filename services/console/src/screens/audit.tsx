@@ -14,12 +14,24 @@ import { AUDITED } from '../audited-operations.ts'
 import { Paged } from '../parts/paged.tsx'
 import { Time, Title } from '../parts/parts.tsx'
 import { useAll, useQuery } from '../query.ts'
+import { may } from '../session.ts'
 
 /** As `create pipeline`. */
 const titleOf = (operation: string): string =>
   operation.replace(/SmartModule|[A-Z]/g, (each) => ` ${each.length > 1 ? each : each.toLowerCase()}`)
 
-export function Audit() {
+/** The log, for those who may read it. */
+export const Audit = () =>
+  may('audit:read') ? (
+    <AuditLog />
+  ) : (
+    <>
+      <Title text="Audit log" />
+      <p class="quiet">Your role may not read it: an owner’s may.</p>
+    </>
+  )
+
+function AuditLog() {
   const pipelines = useQuery<GetOverviewResponse>('/overview').data?.pipelines ?? []
   const streams = useAll<ListStreamsResponse>('/streams').data?.streams ?? []
   const members = useAll<ListMembersResponse>('/members').data?.members ?? []

@@ -23,6 +23,7 @@ import { SchemaForm, within } from '../parts/schema-form.tsx'
 import { OnRecords, useTrial } from '../parts/trial.tsx'
 import type { Tests } from '../parts/trial-records.tsx'
 import { Versions } from '../parts/versions.tsx'
+import { useKept } from '../kept.ts'
 import { useAction, useQuery } from '../query.ts'
 import { asCurl, asYaml, needed, quoted } from '../same-as.ts'
 import { may, session } from '../session.ts'
@@ -171,7 +172,8 @@ function Code({ version, code, onChange, onDiscard, faults, onRun }: CodeProps) 
       {onDiscard && <Draft version={version} onDiscard={onDiscard} />}
       <CodeEditor value={code} onChange={onChange} onRun={onRun} onSave={onRun} marks={faults} goTo={chosen} />
       <p class="quiet">
-        {mayTry() ? 'Ctrl-S or Ctrl-Enter runs it. ' : 'Your role may look, but not run or deploy code. '}A draft stays in this browser.{' '}
+        {mayTry() ? 'Ctrl-S or Ctrl-Enter runs it. ' : 'Your role may look, but not run or deploy code. '}A draft and its config stay in
+        this browser.{' '}
         <a href={new URL('../docs/sdk.html', HOME).href} target="_blank">
           What sources can use
         </a>
@@ -212,12 +214,24 @@ function DeployForm({ known, code, name, onName, tests, onTests, isReady, onDepl
   )
 }
 
+/** Throws where a SmartModule has the name: another member's code would get a next version that has nothing to do with it. */
+async function assertFree(name: string): Promise<void> {
+  const { modules } = await get<ListSmartModulesResponse>(withQuery('/smartmodules', { name }))
+  if (modules.some((each) => each.name === name))
+    throw new Failure(
+      409,
+      'conflict',
+      `A SmartModule named ${name} exists already: open it to make its next version, or choose another name.`,
+    )
+}
+
 function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | undefined; onDeployed(): void }) {
   const { route, query } = useLocation()
   const isCode = known === undefined || (known.source !== undefined && !known.built_in)
   const first = known?.source?.code ?? FIRST
   const { code, setCode, forget, isOld } = useDraft(known?.id, first)
-  const [name, setName] = useState(known?.name ?? '')
+  const newName = useKept('name-new', '')
+  const name = known?.name ?? newName.value
   const [faults, setFaults] = useState<Fault[]>([])
   const [parameters, setParameters] = useState<Schema>()
   const { run, isBusy, failure } = useAction()
@@ -245,18 +259,14 @@ function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | unde
   }
 
   async function deploy(): Promise<void> {
-    // Another member's code would get a next version that has nothing to do with it.
-    if (!known && (await get<ListSmartModulesResponse>(withQuery('/smartmodules', { name }))).modules.some((each) => each.name === name))
-      throw new Failure(
-        409,
-        'conflict',
-        `A SmartModule named ${name} exists already: open it to make its next version, or choose another name.`,
-      )
+    if (!known) await assertFree(name)
     const { id } = await post<DeploySmartModuleResponse>('/smartmodules', { name, source, ...(edited ? { tests: edited } : {}) })
     forget()
     setEdited(undefined)
-    if (known) onDeployed()
-    else route(withQuery(`${HOME.pathname}smartmodules/${id}`, query))
+    if (known) return onDeployed()
+    newName.keep(undefined)
+    trial.forgetConfig()
+    route(withQuery(`${HOME.pathname}smartmodules/${id}`, query))
   }
 
   const at = `/processors/${trial.step}/config`
@@ -308,7 +318,7 @@ function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | unde
             known={known}
             code={code}
             name={name}
-            onName={setName}
+            onName={newName.keep}
             tests={kept}
             onTests={setEdited}
             isReady={!isBusy && (code !== known?.source?.code || edited !== undefined)}

@@ -131,7 +131,11 @@ function Form({ asked, onChange }: { asked: Asked; onChange(next: Asked): void }
           type="file"
           multiple
           accept=".yaml,.yml,.json,.ts,.wasm"
-          onChange={({ currentTarget }) => currentTarget.files && void take(currentTarget.files)}
+          onChange={async ({ currentTarget }) => {
+            if (!currentTarget.files) return
+            // What could not be read is not what is planned.
+            if (!(await take(currentTarget.files))) currentTarget.value = ''
+          }}
         />
       </Field>
       {files.size > 0 && <p class="quiet">with {[...files.keys()].join(', ')}</p>}
@@ -227,7 +231,7 @@ function Export({ onTake }: { onTake(text: string): void }) {
             ))}
           </select>
         </label>
-        <button disabled={isBusy}>Export</button>
+        <button disabled={isBusy || set === ''}>Export</button>
         {text !== undefined && (
           <>
             <Copy text={text} />

@@ -14,7 +14,7 @@ import type {
   Stream,
 } from '../../../../clients/typescript/src/generated/types.ts'
 import { HOME, post } from '../api.ts'
-import { compact, count, rate } from '../format.ts'
+import { compact, count, nanoseconds, rate } from '../format.ts'
 import { Badge, Figure, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
 import { Canary } from '../parts/canary.tsx'
 import { Hour } from '../parts/hour.tsx'
@@ -126,6 +126,7 @@ function Chain({ definition, accounting }: { definition: Definition; accounting:
               <small>
                 {compact(counters.in)} in · {compact(counters.out)} out · {compact(counters.filtered)} filtered ·{' '}
                 <span class={counters.failed > 0 ? 'bad' : undefined}>{compact(counters.failed)} failed</span>
+                {counters.nanoseconds !== null && ` · ${nanoseconds(counters.nanoseconds)} a record`}
                 {accounting && accounting.revision > 1 && ` · since revision ${accounting.revision}`}
               </small>
             )}
@@ -267,7 +268,7 @@ function Logs({ id }: { id: string }) {
             <p class="quiet">Neither SmartModules nor tasks have said anything in the last day.</p>
           ) : (
             <Table label="Log" isFramed>
-              {lines.toReversed().map(({ id: line, at, level, step, module, message }) => (
+              {lines.toReversed().map(({ id: line, at, level, step, module, message, job_id }) => (
                 <tr key={line}>
                   <td>
                     <Time at={at} />
@@ -275,7 +276,10 @@ function Logs({ id }: { id: string }) {
                   <td>
                     <Badge text={level} />
                   </td>
-                  <td>{step === null ? 'task' : `${step} ${module ?? ''}`}</td>
+                  <td title={job_id}>
+                    {job_id !== undefined && 'job · '}
+                    {step === null ? 'task' : `${step} ${module ?? ''}`}
+                  </td>
                   <td class="value">{message}</td>
                 </tr>
               ))}

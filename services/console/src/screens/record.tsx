@@ -20,7 +20,7 @@ export function Shown({ record }: { record: TraceRecord }) {
   return (
     <>
       <p class="quiet">
-        {record.key === null ? 'no key' : <>key {record.key.text ?? record.key.base64}</>} · <Time at={record.timestamp} />
+        {record.key === null ? 'no key' : <>key {record.key.text ?? record.key.base64}</>} · written <Time at={record.timestamp} />
       </p>
       {record.headers.length > 0 && (
         <ul class="quiet">
@@ -48,7 +48,7 @@ function Step({ step }: { step: TraceStep }) {
         <p class="quiet">
           {/* An error's own text comes below. */}
           {!step.error && `${step.reason} · `}
-          {nanoseconds(step.nanoseconds)}
+          {nanoseconds(step.nanoseconds)} when it was run for this page
         </p>
       )}
       {step.error && (
@@ -77,16 +77,24 @@ function Step({ step }: { step: TraceStep }) {
   )
 }
 
+type Redrive = ExplainRecordResponse['redrives'][number]
+
 /** Where it ended: after a redrive, as what that one's revision makes of it. */
-function End({ trace, by }: { trace: Trace | undefined; by: number | undefined }) {
+function End({ trace, last }: { trace: Trace | undefined; last: Redrive | undefined }) {
   if (!trace) return null
   const isDelivered = trace.outputs.length > 0
   return (
     <li class={trace.outcome}>
       <h2>
-        {by ? `Redriven by revision ${by}` : isDelivered ? 'As it was delivered' : 'Nothing was delivered'} <Badge text={trace.outcome} />
+        {last ? `Redriven by revision ${last.revision}` : isDelivered ? 'As it was delivered' : 'Nothing was delivered'}{' '}
+        <Badge text={trace.outcome} />
       </h2>
-      {by && !isDelivered && <p class={trace.outcome === 'dead_letter' ? 'refused' : 'quiet'}>{trace.reason}</p>}
+      {last && (
+        <p class="quiet">
+          redriven <Time at={last.at} />
+        </p>
+      )}
+      {last && !isDelivered && <p class={trace.outcome === 'dead_letter' ? 'refused' : 'quiet'}>{trace.reason}</p>}
       {trace.outputs.map((out, index) => (
         <Shown key={index} record={out} />
       ))}
@@ -178,14 +186,17 @@ export function RecordScreen({ id, partition, offset }: { id: string; partition:
                 <Step key={step.step} step={step} />
               ))}
               {by &&
-                trace.redrives.slice(0, -1).map(({ job_id, revision: ran, outcome }) => (
+                trace.redrives.slice(0, -1).map(({ job_id, revision: ran, outcome, at: when }) => (
                   <li key={job_id} class={outcome}>
                     <h2>
                       Redriven by revision {ran} <Badge text={outcome} />
                     </h2>
+                    <p class="quiet">
+                      redriven <Time at={when} />
+                    </p>
                   </li>
                 ))}
-              <End trace={by === undefined ? trace : since.data} by={by} />
+              <End trace={last ? since.data : trace} last={last} />
             </ol>
           </>
         )}

@@ -173,10 +173,28 @@ async function tracesOf(text: string, filter: string): Promise<Trace[]> {
   return tried.records
 }
 
+/** The records as text. A file that can't be read is no text: until there is another, `sure` throws why, in place of the text before. */
+function useRecords() {
+  const [text, setText] = useState(SAMPLE)
+  const [refusal, refuse] = useState<unknown>()
+  return {
+    text,
+    refuse,
+    take(next: string): void {
+      refuse(undefined)
+      setText(next)
+    },
+    sure(): string {
+      if (refusal !== undefined) throw refusal
+      return text
+    },
+  }
+}
+
 export function Start() {
   const { route } = useLocation()
   const { name, setName, isOwn, withName, instead } = useName()
-  const [text, setText] = useState(SAMPLE)
+  const { text, take, sure, refuse } = useRecords()
   const [filter, setFilter] = useState<string>(TEMPLATES[0][1])
   const [isFed, setIsFed] = useState(false)
   const [traces, setTraces] = useState<Trace[]>()
@@ -185,13 +203,13 @@ export function Start() {
   useUnsaved(text !== SAMPLE || isOwn || filter !== TEMPLATES[0][1] || isFed)
   const makeIt = (chosen?: string): void => {
     setIsTrying(false)
-    void run(() => withName(async (own) => route(`${HOME.pathname}pipelines/${await make(own, text, filter, isFed)}`), chosen))
+    void run(() => withName(async (own) => route(`${HOME.pathname}pipelines/${await make(own, sure(), filter, isFed)}`), chosen))
   }
 
   async function tryIt(): Promise<void> {
     setTraces(undefined)
     setIsTrying(true)
-    setTraces(await tracesOf(text, filter))
+    setTraces(await tracesOf(sure(), filter))
   }
 
   return (
@@ -211,7 +229,7 @@ export function Start() {
         <Field
           name="Name"
           hint="The stream’s name; the pipeline and what it delivers are named after it."
-          fault={instead ? failure?.message : faultAt(failure, '/name')}
+          fault={instead ? failure?.message : failure?.status === 409 ? undefined : faultAt(failure, '/name')}
         >
           {/* The longest of the names that are made of it has ten more. */}
           <input required maxLength={190} value={name} onInput={({ currentTarget }) => setName(currentTarget.value)} />
@@ -232,8 +250,13 @@ export function Start() {
             onChange={({ currentTarget }) =>
               void run(async () => {
                 const file = currentTarget.files?.[0]
-                if (file && file.size > WRITTEN_MAX) throw new Mistyped('/file', TOO_LARGE)
-                if (file) setText(await textOfFile(file))
+                try {
+                  if (file && file.size > WRITTEN_MAX) throw new Mistyped('/file', TOO_LARGE)
+                  if (file) take(await textOfFile(file))
+                } catch (error) {
+                  refuse(error)
+                  throw error
+                }
               })
             }
           />
@@ -243,7 +266,7 @@ export function Start() {
           hint="One JSON object a line, an array, or CSV with a header. They make the stream’s schema, and are written to it."
           fault={faultAt(failure, '/records')}
         >
-          <textarea rows={8} required spellcheck={false} value={text} onInput={({ currentTarget }) => setText(currentTarget.value)} />
+          <textarea rows={8} required spellcheck={false} value={text} onInput={({ currentTarget }) => take(currentTarget.value)} />
         </Field>
         <Field
           name="Keep records for which"

@@ -160,10 +160,12 @@ function Browse({ id, partitions }: { id: string; partitions: number }) {
       >
         <label>
           Partition{' '}
-          <select name="partition" defaultValue={partition ?? ''}>
+          <select name="partition">
             <option value="">all</option>
             {Array.from({ length: partitions }, (_, each) => (
-              <option key={each}>{each}</option>
+              <option key={each} selected={String(each) === partition}>
+                {each}
+              </option>
             ))}
           </select>
         </label>

@@ -7,7 +7,7 @@ import {
   getPipelineMetricsContract,
   getPipelineOffsetsContract,
 } from '../../../../shared/api/observability.ts'
-import { addUp, type Measure } from '../../../../shared/model/telemetry.ts'
+import { addUp, isOfStepTimes, STEP_MEASURES, type Measure } from '../../../../shared/model/telemetry.ts'
 import { layoutOf } from '../../layout-of.ts'
 import { COUNTER_COUNT, namedCounters } from '../../../../shared/model/counters.ts'
 import { parseCommitMetadata, type CommitMetadata } from '../../../../shared/model/commit-metadata.ts'
@@ -85,11 +85,19 @@ function accountingOf(committed: readonly Committed[], observed: readonly Observ
 
 const totalsOf = (metadata: CommitMetadata | undefined): Counters => (metadata?.t ? namedCounters(metadata.t) : ZERO)
 
+/** How long a step took for a record on the average; null where none has run. */
+function nanosecondsOf(step: number, measures: readonly Measure[]): number | null {
+  const sumOf = (wanted: string): number => measures.find((each) => each.step === step && each.name === wanted)?.sum ?? 0
+  const records = sumOf(STEP_MEASURES.records)
+  return records > 0 ? Math.round(sumOf(STEP_MEASURES.nanoseconds) / records) : null
+}
+
 export const getPipelineAccountingOperation = operation(getPipelineAccountingContract, async (deps, caller, { params }) => {
   const pipeline = await getPipeline(deps, caller, params.id)
   const [committed, observed] = await Promise.all([readCommitted(deps, pipeline), listObserved(deps.db, pipeline.id)])
   const { known, totals } = accountingOf(committed, observed)
   const { steps } = pipeline.definition
+  const measures = measuresOf(pipeline, observed)
   const partitions = known.map(([partition, metadata]) => ({
     partition,
     revision: metadata?.r ?? null,
@@ -106,6 +114,7 @@ export const getPipelineAccountingOperation = operation(getPipelineAccountingCon
         step: index + 1,
         module: name,
         version,
+        nanoseconds: nanosecondsOf(index + 1, measures),
         // A partition that an earlier revision committed last has no counts of this revision yet.
         ...sum(
           known.flatMap(([, metadata]) =>
@@ -142,7 +151,7 @@ export const getPipelineMetricsOperation = operation(getPipelineMetricsContract,
       records_per_second: chainRate(observed),
       lag: offsets.reduce((all, { lag }) => all + lag, 0),
       totals: accountingOf(offsets, observed).totals,
-      modules: measuresOf(pipeline, observed),
+      modules: measuresOf(pipeline, observed).filter(({ name }) => !isOfStepTimes(name)),
       observed_at:
         observed
           .map(({ at }) => at)

@@ -80,9 +80,10 @@ export const explainRecordOperation = operation(explainRecordContract, async (de
       ...(refused ? { outcome: 'dead_letter' as const, reason: refusal(refused.error_code, refused.error_message) } : {}),
       dead_letter_ids: deadLetters.map(deadLetterId),
       redriven: deadLetters.length > 0 && deadLetters.every(({ status }) => status === 'redriven'),
-      redrives: jobs.map(({ id, revision: ran }) => ({
+      redrives: jobs.map(({ id, revision: ran, created_at }) => ({
         job_id: id,
         revision: ran,
+        at: created_at.toISOString(),
         outcome: failedAgain.has(id) ? ('dead_letter' as const) : ('redriven' as const),
       })),
     },
