@@ -45,21 +45,21 @@ export async function kafkaLibraries(): Promise<string> {
   })
 }
 
-type Place = { id: number; port: number; controllerPort: number; proxiedPort: number }
+type NodePorts = { id: number; port: number; controllerPort: number; proxiedPort: number }
 
-function properties(place: Place, all: Place[], data: string, { proxyPorts = [], listeners = [], settings = {} }: KafkaOptions): string {
+function properties(node: NodePorts, all: NodePorts[], data: string, { proxyPorts = [], listeners = [], settings = {} }: KafkaOptions): string {
   const own = [
-    { name: 'CLIENT', protocol: 'PLAINTEXT', port: place.port },
-    ...(proxyPorts.length > 0 ? [{ name: 'PROXIED', protocol: 'PLAINTEXT', port: place.proxiedPort }] : []),
+    { name: 'CLIENT', protocol: 'PLAINTEXT', port: node.port },
+    ...(proxyPorts.length > 0 ? [{ name: 'PROXIED', protocol: 'PLAINTEXT', port: node.proxiedPort }] : []),
     ...listeners,
   ]
   const at = (name: string, port: number) => `${name}://127.0.0.1:${port}`
   return Object.entries({
     'process.roles': 'broker,controller',
-    'node.id': place.id,
+    'node.id': node.id,
     'controller.quorum.voters': all.map(({ id, controllerPort }) => `${id}@127.0.0.1:${controllerPort}`).join(','),
-    listeners: [...own.map(({ name, port }) => at(name, port)), at('CONTROLLER', place.controllerPort)].join(','),
-    'advertised.listeners': own.map(({ name, port }) => at(name, name === 'PROXIED' ? proxyPorts[place.id - 1]! : port)).join(','),
+    listeners: [...own.map(({ name, port }) => at(name, port)), at('CONTROLLER', node.controllerPort)].join(','),
+    'advertised.listeners': own.map(({ name, port }) => at(name, name === 'PROXIED' ? proxyPorts[node.id - 1]! : port)).join(','),
     'listener.security.protocol.map': [...own.map(({ name, protocol }) => `${name}:${protocol}`), 'CONTROLLER:PLAINTEXT'].join(','),
     'inter.broker.listener.name': 'CLIENT',
     'controller.listener.names': 'CONTROLLER',
@@ -102,17 +102,17 @@ export async function startKafka(home: Home, options: KafkaOptions = {}): Promis
   const java = await findJava(17)
   const classPath = join(await kafkaLibraries(), '*')
   const ports = await portsOf(home, count * 3)
-  const places = Array.from({ length: count }, (_, index): Place => {
+  const nodePorts = Array.from({ length: count }, (_, index): NodePorts => {
     const [port, controllerPort, proxiedPort] = ports.slice(index * 3) as [number, number, number]
     return { id: index + 1, port, controllerPort, proxiedPort }
   })
   const clusterId = await home.recall('cluster id of Kafka', newClusterId)
 
-  async function prepare(place: Place): Promise<{ file: string; folder: string; jvm: string[] }> {
-    const folder = join(home.folder, nameOf(place))
+  async function prepare(node: NodePorts): Promise<{ file: string; folder: string; jvm: string[] }> {
+    const folder = join(home.folder, nameOf(node))
     await mkdir(folder, { recursive: true })
     const file = join(folder, 'server.properties')
-    await writeFile(file, properties(place, places, join(folder, 'data'), options))
+    await writeFile(file, properties(node, nodePorts, join(folder, 'data'), options))
     await writeFile(join(folder, 'log4j2.yaml'), LOG4J)
     const jvm = [
       '-cp',
@@ -127,19 +127,19 @@ export async function startKafka(home: Home, options: KafkaOptions = {}): Promis
     })
     return { file, folder, jvm }
   }
-  const nameOf = ({ id }: Place): string => (count === 1 ? 'kafka' : `kafka-${id}`)
+  const nameOf = ({ id }: NodePorts): string => (count === 1 ? 'kafka' : `kafka-${id}`)
 
   const nodes = await Promise.all(
-    places.map(async (place): Promise<LocalBroker> => {
-      const { file, folder, jvm } = await prepare(place)
-      const logFile = join(home.logs, `${nameOf(place)}.log`)
+    nodePorts.map(async (node): Promise<LocalBroker> => {
+      const { file, folder, jvm } = await prepare(node)
+      const logFile = join(home.logs, `${nameOf(node)}.log`)
       const start = () =>
         startChild({ name: 'Kafka', command: java, args: [...jvm, 'kafka.Kafka', file], cwd: folder, logFile }, home.reaper)
       let child = await start()
       return {
-        id: place.id,
+        id: node.id,
         child: () => child,
-        proxiedPort: place.proxiedPort,
+        proxiedPort: node.proxiedPort,
         async restart() {
           child = await start()
         },
@@ -147,12 +147,12 @@ export async function startKafka(home: Home, options: KafkaOptions = {}): Promis
     }),
   )
   const stopAll = () => Promise.all(nodes.map((node) => node.child().stop()))
-  await Promise.all(nodes.map((node, index) => waitUntilUp(node.child(), () => answers(places[index]!.port)))).catch(async (error) => {
+  await Promise.all(nodes.map((node, index) => waitUntilUp(node.child(), () => answers(nodePorts[index]!.port)))).catch(async (error) => {
     await stopAll()
     throw error
   })
   return {
-    brokers: places.map(({ port }) => `127.0.0.1:${port}`),
+    brokers: nodePorts.map(({ port }) => `127.0.0.1:${port}`),
     proxied: proxyPorts.map((port) => `127.0.0.1:${port}`),
     nodes,
     // A getter, because a restarted broker is another process.

@@ -26,8 +26,8 @@ export function createConnectorContext({
       return value
     },
     learn(value) {
-      const isSecret = !masked.add(value) && !learned.has(value)
-      if (isSecret) return
+      const isAccountSecret = !masked.add(value) && !learned.has(value)
+      if (isAccountSecret) return
       learned.delete(value)
       learned.add(value)
       const [oldest] = learned

@@ -6,7 +6,7 @@ import { framed, register, useKafka } from '../harness/foreign-topics.ts'
 import { createStream, dataText, type NewStream, readAll, waitForTotal, write } from '../harness/pipelines.ts'
 import { createRecordIndex } from '../../services/control-plane/stream-data/record-index.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
-import { openAvro } from '../../shared/registry/avro.ts'
+import { openAvro } from '../../shared/codecs/avro.ts'
 import { openDatabase } from '../../services/control-plane/store/database.ts'
 import { readCommitted } from '../chaos/reader.ts'
 

@@ -1,7 +1,7 @@
 /** Avro's 64-bit numbers and the times made of them, over their whole range, compared with a varint written from the specification. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { openAvro } from '../../shared/registry/avro.ts'
+import { openAvro } from '../../shared/codecs/avro.ts'
 
 /** Zigzag and base 128 (Avro 1.12, "Primitive Types"). */
 function longBytes(value: bigint): Buffer {

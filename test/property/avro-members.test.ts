@@ -1,7 +1,7 @@
 /** Members of Avro records, compared with an encoder written from the specification: defaults, logical types, lists and maps. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { openAvro } from '../../shared/registry/avro.ts'
+import { openAvro } from '../../shared/codecs/avro.ts'
 import { limitMs } from '../harness/machine-speed.ts'
 import { timeOf } from '../harness/times-of.ts'
 

@@ -1,7 +1,7 @@
 /** Doubles and floats of Avro and Protobuf: what is read as JSON can be written back, bit for bit. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { openCodec } from '../../shared/registry/codecs.ts'
+import { openCodec } from '../../shared/codecs/codecs.ts'
 
 const avro = (type: unknown) =>
   openCodec('avro', { text: JSON.stringify({ type: 'record', name: 'R', fields: [{ name: 'v', type }] }), references: [] })

@@ -1,7 +1,7 @@
 /** Members of Protobuf messages, compared with an encoder written from the specification (protobuf.dev, "Encoding"). */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { openProtobuf } from '../../shared/registry/protobuf.ts'
+import { openProtobuf } from '../../shared/codecs/protobuf.ts'
 import { limitMs } from '../harness/machine-speed.ts'
 import { timeOf } from '../harness/times-of.ts'
 import { hasEscapedName } from '../harness/escaped-names.ts'

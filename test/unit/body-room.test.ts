@@ -1,17 +1,17 @@
 /** The memory that bodies of pushes take before their senders are known. */
 import { expect, it } from 'vitest'
-import { createBodyRoom, type BodyPlace } from '../../services/control-plane/ingest/body-room.ts'
+import { createBodyRoom, type Reservation } from '../../services/control-plane/ingest/body-room.ts'
 
 function opened(room: ReturnType<typeof createBodyRoom>, accountId: string, bytes: number) {
   const end = Promise.withResolvers<void>()
-  let place: BodyPlace | undefined
+  let reservation: Reservation | undefined
   const work = room.during(accountId, async (own) => {
-    place = own
+    reservation = own
     own.take(bytes)
     await Promise.race([own.ended, end.promise])
   })
   work.catch(() => {})
-  return { work, end: end.resolve, place: place! }
+  return { work, end: end.resolve, reservation: reservation! }
 }
 const refused = { code: 'rate_limit_exceeded', status: 429, headers: { 'Retry-After': '1' } }
 
@@ -21,7 +21,7 @@ it('is bounded for each account: its oldest body that has not come whole makes r
   const third = opened(room, 'one', 30)
   await expect(first.work).rejects.toMatchObject(refused)
   expect(room.bytes()).toBe(160)
-  for (const each of [second, third]) each.place.whole()
+  for (const each of [second, third]) each.reservation.whole()
   const late = opened(room, 'one', 50)
   await expect(late.work).rejects.toMatchObject(refused)
   for (const each of [second, third, other]) each.end()

@@ -2,9 +2,9 @@
 import protobufjs from 'protobufjs'
 import descriptor from 'protobufjs/ext/descriptor/index.js'
 import { describe, expect, it } from 'vitest'
-import { openCodec } from '../../shared/registry/codecs.ts'
+import { openCodec } from '../../shared/codecs/codecs.ts'
 import { fieldsOf } from '../../services/control-plane/registry/fields.ts'
-import { readSchema, SchemaRefused, type ReadRegistry } from '../../shared/registry/read-schemas.ts'
+import { readSchema, SchemaRefused, type ReadRegistry } from '../../shared/codecs/read-schemas.ts'
 import { limitMs } from '../harness/machine-speed.ts'
 import { bestOf } from '../harness/times-of.ts'
 

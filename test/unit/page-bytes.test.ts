@@ -4,7 +4,7 @@ import { UNPACED } from '../../services/control-plane/pacing.ts'
 import { pageBytes } from '../../services/control-plane/stream-data/page-bytes.ts'
 import { blockOf, createRecordEncoder } from '../../shared/connectors/encode/whole-records.ts'
 import { createRowBuffer, endRow, keepRows, takeRows } from '../../shared/connectors/encode/row-buffer.ts'
-import { textOfValue } from '../../shared/registry/codecs.ts'
+import { textOfValue } from '../../shared/codecs/codecs.ts'
 
 const MIB = 1 << 20
 

@@ -8,7 +8,7 @@ const ACCOUNT_BYTES_MAX = 64 << 20
 export const BYTES_MAX = 256 << 20
 
 /** One body. */
-export type BodyPlace = {
+export type Reservation = {
   /** Throws ServiceError `rate_limit_exceeded` where neither there is room nor another body can make some. */
   take(bytes: number): void
   /** The body is there: it keeps its room until it is handled. */
@@ -44,8 +44,8 @@ export function createBodyRoom({ accountMax = ACCOUNT_BYTES_MAX, max = BYTES_MAX
   }
 
   return {
-    /** Does the work with a place for a body; its room is free again when the work has ended. */
-    async during<T>(accountId: string, work: (place: BodyPlace) => Promise<T>): Promise<T> {
+    /** Does the work with a reservation for a body; its room is free again when the work has ended. */
+    async during<T>(accountId: string, work: (reservation: Reservation) => Promise<T>): Promise<T> {
       const ended = Promise.withResolvers<never>()
       // It may end while nothing waits for it.
       ended.promise.catch(() => {})

@@ -19,21 +19,21 @@ import { createAdmittingCache } from '../moment-cache.ts'
 import { withIdempotency } from '../middleware/idempotency.ts'
 import { UNPACED } from '../pacing.ts'
 import { withDeadline } from '../with-deadline.ts'
-import type { BodyPlace } from './body-room.ts'
+import type { Reservation } from './body-room.ts'
 import { challengeIn, pushedRecords } from './pushed-records.ts'
 import { isSigned } from './signatures.ts'
 
 /** The same error for an unknown pipeline, a pipeline with another source, and a wrong signature. */
 const refused = () => invalidCredentials('the signature is missing or wrong')
 
-async function readBytes(ctx: Context, place: BodyPlace): Promise<Buffer> {
+async function readBytes(ctx: Context, reservation: Reservation): Promise<Buffer> {
   const parts: Buffer[] = []
   let bytes = 0
   // Leaving the loop must not destroy the request: its connection carries the refusal.
   const coming = ctx.req.iterator({ destroyOnReturn: false })
   try {
     for (;;) {
-      const next = await Promise.race([coming.next(), place.ended])
+      const next = await Promise.race([coming.next(), reservation.ended])
       if (next.done) break
       const part = next.value as Buffer
       bytes += part.length
@@ -41,14 +41,14 @@ async function readBytes(ctx: Context, place: BodyPlace): Promise<Buffer> {
         throw new ServiceError('invalid_request', `the body has more than ${LIMITS.body_bytes_max} bytes`, {
           status: INVALID_REQUEST_STATUSES.tooLarge,
         })
-      place.take(part.length)
+      reservation.take(part.length)
       parts.push(part)
     }
   } finally {
     // If a part is still being awaited, `return` takes effect only when it arrives.
     void coming.return?.()
   }
-  place.whole()
+  reservation.whole()
   return Buffer.concat(parts)
 }
 
@@ -109,12 +109,12 @@ async function authenticated(
   ctx: Context,
   { id, account_id, config }: Pushable,
   limits: IngestLimits,
-  place: BodyPlace,
+  reservation: Reservation,
 ) {
-  // It holds its place until it is known to be signed.
+  // It holds its reservation until it is known to be signed.
   return limits.body(account_id, async () => {
     // A body may come as slowly as its sender likes, so it is no part of the attempt.
-    const body = await readBytes(ctx, place)
+    const body = await readBytes(ctx, reservation)
     return limits.signed(async () => {
       const secrets = await secretsOf(deps, account_id, config)
       if (!isSigned(body, (name) => ctx.get(name), config, secrets, Date.now())) throw refused()
@@ -133,7 +133,7 @@ async function authenticated(
  */
 export type IngestLimits = {
   assertFewFailed(): Promise<void>
-  room<T>(accountId: string, work: (place: BodyPlace) => Promise<T>): Promise<T>
+  room<T>(accountId: string, work: (reservation: Reservation) => Promise<T>): Promise<T>
   body<T>(accountId: string, read: () => Promise<T>): Promise<T>
   signed<T>(work: () => Promise<T>): Promise<T>
   unknown<T>(work: () => Promise<T>): Promise<T>
@@ -158,12 +158,12 @@ export async function ingest(
     return limits.unknown<never>(() => {
       throw refused()
     })
-  return limits.room(found.account_id, (place) => pushed(deps, ctx, found, limits, place))
+  return limits.room(found.account_id, (reservation) => pushed(deps, ctx, found, limits, reservation))
 }
 
-async function pushed(deps: IngestDeps, ctx: Context, found: Pushable, limits: IngestLimits, place: BodyPlace): Promise<Reply> {
+async function pushed(deps: IngestDeps, ctx: Context, found: Pushable, limits: IngestLimits, reservation: Reservation): Promise<Reply> {
   const { config } = found
-  const { body, account } = await authenticated(deps, ctx, found, limits, place)
+  const { body, account } = await authenticated(deps, ctx, found, limits, reservation)
   assertActive(account)
   await limits.pushed(account.id, quotasOfAccount(account).pushed_requests_per_second)
   const isSmall = body.length < PACED_BYTES_MIN

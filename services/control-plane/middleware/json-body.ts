@@ -75,8 +75,8 @@ function syntaxFaultOf(message: string, json: string): string {
   const what = message.replace(/ in JSON(?= at position)/, '').replace(/( at position |, ").*$/s, '')
   const position = Number(/ at position (\d+)/.exec(message)?.[1] ?? -1)
   const before = json.slice(0, position).split('\n', LINES_MAX)
-  const place = before.length < LINES_MAX ? `line ${before.length}, column ${before.at(-1)!.length + 1}` : `character ${position + 1}`
-  return what.charAt(0).toLowerCase() + what.slice(1) + (position < 0 ? '' : ` at ${place}`)
+  const location = before.length < LINES_MAX ? `line ${before.length}, column ${before.at(-1)!.length + 1}` : `character ${position + 1}`
+  return what.charAt(0).toLowerCase() + what.slice(1) + (position < 0 ? '' : ` at ${location}`)
 }
 
 /** The document of bounded text, parsed. Throws 400 for what is not JSON, and for a member named `__proto__`. */

@@ -4,10 +4,10 @@ import { describeTopicConfig, setBatchBytesMax } from '../../../shared/kafka/adm
 import { LIMITS } from '../../../shared/model/limits.ts'
 import type { SchemaText } from '../../../shared/model/schema-text.ts'
 import type { StreamFormat } from '../../../shared/model/stream-formats.ts'
-import { NoSuchMessage } from '../../../shared/registry/protobuf-messages.ts'
+import { NoSuchMessage } from '../../../shared/codecs/protobuf-messages.ts'
 import { fieldsOf } from '../registry/fields.ts'
 import { subjectOf } from '../registry/registry.ts'
-import { SchemaRefused } from '../../../shared/registry/read-schemas.ts'
+import { SchemaRefused } from '../../../shared/codecs/read-schemas.ts'
 import { inTransaction, type Queryable } from '../store/database.ts'
 import {
   listAdoptedStreams,

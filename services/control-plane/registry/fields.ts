@@ -2,10 +2,10 @@
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import type { SchemaText } from '../../../shared/model/schema-text.ts'
 import type { StreamFormat } from '../../../shared/model/stream-formats.ts'
-import { openCodec } from '../../../shared/registry/codecs.ts'
+import { openCodec } from '../../../shared/codecs/codecs.ts'
 import { ServiceError } from '../service-error.ts'
 import { assertForeignJsonSchema, isNode } from './json-schema.ts'
-import { SchemaRefused } from '../../../shared/registry/read-schemas.ts'
+import { SchemaRefused } from '../../../shared/codecs/read-schemas.ts'
 
 /** Returns stream type names by field name. Throws SchemaRefused, which says why, when a stream can't have the schema. */
 export function fieldsOf(format: StreamFormat, schema: SchemaText): Record<string, string> {

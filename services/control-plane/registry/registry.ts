@@ -6,7 +6,7 @@ import registryPackage from '@kafkajs/confluent-schema-registry'
 import { z } from 'zod'
 import type { SchemaText } from '../../../shared/model/schema-text.ts'
 import type { StreamFormat } from '../../../shared/model/stream-formats.ts'
-import { readSchema, SchemaRefused, SchemaVersion, versionPath } from '../../../shared/registry/read-schemas.ts'
+import { readSchema, SchemaRefused, SchemaVersion, versionPath } from '../../../shared/codecs/read-schemas.ts'
 import { inTime } from '../../../shared/telemetry/in-time.ts'
 
 /** Client of the schema registry. */

@@ -5,7 +5,7 @@ import {
   listDeadLettersContract,
   redriveDeadLettersContract,
 } from '../../../shared/api/dead-letters.ts'
-import { openValueDecoder } from '../../../shared/registry/codecs.ts'
+import { openValueDecoder } from '../../../shared/codecs/codecs.ts'
 import { notFound } from '../service-error.ts'
 import { deadLetterId, findDeadLetter, listDeadLetterGroups, listDeadLetters } from '../store/dead-letters.ts'
 import { showDeadLetter } from '../dead-letters/show.ts'

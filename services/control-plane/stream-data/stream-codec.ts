@@ -1,6 +1,6 @@
 /** How a stream's values are written and read over HTTP, by its format. Codecs are cached by stream and schema id. */
 import { schemaTextOf, type Schemed } from '../../../shared/model/schema-text.ts'
-import { openCodec, textOfValue, type CodedFormat, type Codec } from '../../../shared/registry/codecs.ts'
+import { openCodec, textOfValue, type CodedFormat, type Codec } from '../../../shared/codecs/codecs.ts'
 import { FRAMING_BYTES, schemaIdOf } from '../../../shared/model/framing.ts'
 import type { Queryable } from '../store/database.ts'
 import { schemasOf } from '../store/streams.ts'

@@ -1,6 +1,6 @@
 /** What a tail shows of the records that it has read: themselves, or what a step makes of them. */
 import type { TailFrame, TailRecord } from '../../../shared/api/tail.ts'
-import { openValueDecoder } from '../../../shared/registry/codecs.ts'
+import { openValueDecoder } from '../../../shared/codecs/codecs.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import { parseDeadLetter } from '../dead-letters/projection.ts'
 import type { ShownBytes } from '../shown/bytes.ts'

@@ -5,7 +5,7 @@ import type { KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts
 import type { PipelineDefinition, SourceCodec, TopicSink } from '../../../shared/model/definition.ts'
 import { frameIdOf, outputPrefixOf, type Framing } from '../../../shared/model/framing.ts'
 import { initDocumentOf, SMARTMODULE_LIMITS } from '../../../shared/smartmodule/abi.ts'
-import { openValueDecoder } from '../../../shared/registry/codecs.ts'
+import { openValueDecoder } from '../../../shared/codecs/codecs.ts'
 import { isOfCanary } from '../../../shared/smartmodule/canary-share.ts'
 import { kernelBinary } from '../../../shared/smartmodule/host/kernel-binary.ts'
 import type { JobStep, Progress, Traced, TracedRecord, TracedStep, TraceSink } from '../workshop/jobs.ts'

@@ -33,7 +33,7 @@ const KEPT_BYTES_MAX = 384 << 20
 /** The job that took the last spare process needs the cores first. */
 const NEXT_SPARE_MS = 50
 
-type Place = {
+type Entry = {
   accountId: string
   /** Undefined while it is idle. */
   busy: Kind | undefined
@@ -43,7 +43,7 @@ type Place = {
 
 /** `count`: jobs at once that compute; as many and one wait for servers. One more process is spare. */
 export function openPool(count: number, start: () => WorkshopProcess): Pool {
-  const places = new Map<WorkshopProcess, Place>()
+  const entries = new Map<WorkshopProcess, Entry>()
   const countOf: Record<Kind, number> = { computes: count, waits: count + 1 }
   const processesMax = countOf.computes + countOf.waits
   const waiting = { computes: createTurnsByAccount(), waits: createTurnsByAccount() }
@@ -62,43 +62,43 @@ export function openPool(count: number, start: () => WorkshopProcess): Pool {
     }
     void child.ended.then(() => {
       if (spare === child) spare = undefined
-      clearTimeout(places.get(child)?.idleTimer)
-      places.delete(child)
+      clearTimeout(entries.get(child)?.idleTimer)
+      entries.delete(child)
       startWaiting()
     })
   }
 
   /** One place is left to other accounts. */
   const isFull = (accountId: string, kind: Kind): boolean => {
-    const own = [...places.values()].filter((each) => each.accountId === accountId && each.busy === kind)
+    const own = [...entries.values()].filter((each) => each.accountId === accountId && each.busy === kind)
     return own.length >= Math.min(PER_ACCOUNT_MAX, Math.max(1, countOf[kind] - 1))
   }
-  const idle = (isWanted: (place: Place) => boolean) => [...places].find(([, place]) => place.busy === undefined && isWanted(place))?.[0]
+  const idle = (isWanted: (entry: Entry) => boolean) => [...entries].find(([, entry]) => entry.busy === undefined && isWanted(entry))?.[0]
   const mayStart = (accountId: string, kind: Kind): boolean =>
-    !isFull(accountId, kind) && [...places.values()].filter(({ busy }) => busy === kind).length < countOf[kind]
+    !isFull(accountId, kind) && [...entries.values()].filter(({ busy }) => busy === kind).length < countOf[kind]
 
   function drop(child: WorkshopProcess): void {
-    clearTimeout(places.get(child)?.idleTimer)
-    places.delete(child)
+    clearTimeout(entries.get(child)?.idleTimer)
+    entries.delete(child)
     child.kill()
   }
 
   /** Call only where the account may start. */
   function take(accountId: string, kind: Kind): WorkshopProcess {
-    const own = idle((place) => place.accountId === accountId)
+    const own = idle((entry) => entry.accountId === accountId)
     if (own) {
-      const place = places.get(own)!
-      clearTimeout(place.idleTimer)
-      place.busy = kind
+      const entry = entries.get(own)!
+      clearTimeout(entry.idleTimer)
+      entry.busy = kind
       return own
     }
-    const other = places.size < processesMax ? undefined : idle(() => true)
+    const other = entries.size < processesMax ? undefined : idle(() => true)
     if (other) drop(other)
     if (!spare) startSpare()
     const child = spare
     if (!child) throw unavailable('a process for the request')
     spare = undefined
-    places.set(child, { accountId, busy: kind, jobs: 0, idleTimer: undefined })
+    entries.set(child, { accountId, busy: kind, jobs: 0, idleTimer: undefined })
     setTimeout(startSpare, NEXT_SPARE_MS).unref()
     return child
   }
@@ -146,16 +146,16 @@ export function openPool(count: number, start: () => WorkshopProcess): Pool {
         : unavailable('a process for the request')
     },
     release(child, isGood) {
-      const place = places.get(child)
-      if (!place) return
-      place.busy = undefined
-      if (!isGood || ++place.jobs >= JOBS_MAX || child.usage().rssBytes > KEPT_BYTES_MAX) drop(child)
-      else place.idleTimer = setTimeout(() => drop(child), IDLE_MAX_MS).unref()
+      const entry = entries.get(child)
+      if (!entry) return
+      entry.busy = undefined
+      if (!isGood || ++entry.jobs >= JOBS_MAX || child.usage().rssBytes > KEPT_BYTES_MAX) drop(child)
+      else entry.idleTimer = setTimeout(() => drop(child), IDLE_MAX_MS).unref()
       startWaiting()
     },
     async close() {
       closed = true
-      const all = [...places.keys(), ...(spare ? [spare] : [])]
+      const all = [...entries.keys(), ...(spare ? [spare] : [])]
       for (const child of all) child.kill()
       await Promise.all(all.map(({ ended }) => ended))
     },

@@ -150,7 +150,7 @@ const ALWAYS_SAY: OnError = { policy: 'dead_letter', retries_max: 0, backoff_ms:
 /** Finds the first value of a record's outputs that the sink's format can't hold; the whole record fails by it. */
 async function refusalsOf({ format, schema }: NonNullable<TraceJob['sink']['codec']>) {
   // Only few sinks need it.
-  const { openCodec, textOfValue } = await import('../../../shared/registry/codecs.ts')
+  const { openCodec, textOfValue } = await import('../../../shared/codecs/codecs.ts')
   const codec = openCodec(format, schema)
   return (outputs: readonly TracedRecord[]): StepRun['error'] => {
     try {

@@ -1,6 +1,6 @@
 /**
  * What a runner is at work on, noted outside of it: a file without a name that both processes hold open. What is written there is in the
- * kernel's page cache at once, so it survives every way in which the runner can end. One fixed place per lane and per start under way.
+ * kernel's page cache at once, so it survives every way in which the runner can end. One fixed part per lane and per start under way.
  */
 import { readSync, writeSync } from 'node:fs'
 
@@ -10,35 +10,35 @@ export type Phase = (typeof PHASES)[number]
 /** A run (`runIdOf`) and what was being done for it. */
 export type Note = { runId: string; phase: Phase }
 
-const PLACE_BYTES = 96
-/** Lanes have the first places, the main thread has the others. */
-export const LANE_PLACES = 128
-const PLACES = 1024
+const NOTE_BYTES = 96
+/** Lanes have the first parts of the file, the main thread has the others. */
+export const LANE_NOTES = 128
+const NOTES_MAX = 1024
 /** Size of the whole file. */
-export const NOTES_BYTES = PLACES * PLACE_BYTES
+export const NOTES_BYTES = NOTES_MAX * NOTE_BYTES
 /** Where the last exception is noted. */
-const THROWN_PLACE = PLACES - 1
+const THROWN_AT = NOTES_MAX - 1
 
-const EMPTY = Buffer.alloc(PLACE_BYTES)
+const EMPTY = Buffer.alloc(NOTE_BYTES)
 
-/** Writes the note into the place; undefined empties it. A note that can't be written is missed, and nothing else. */
-export function writeNote(fd: number, place: number, note: Note | undefined): void {
-  const bytes = note ? Buffer.alloc(PLACE_BYTES) : EMPTY
-  if (note) bytes.write(`${note.phase} ${note.runId}`, 0, PLACE_BYTES, 'latin1')
+/** Writes the note into this part of the file, from 0; undefined empties it. A note that can't be written is missed, and nothing else. */
+export function writeNote(fd: number, index: number, note: Note | undefined): void {
+  const bytes = note ? Buffer.alloc(NOTE_BYTES) : EMPTY
+  if (note) bytes.write(`${note.phase} ${note.runId}`, 0, NOTE_BYTES, 'latin1')
   try {
-    writeSync(fd, bytes, 0, PLACE_BYTES, place * PLACE_BYTES)
+    writeSync(fd, bytes, 0, NOTE_BYTES, index * NOTE_BYTES)
   } catch {
     // Without it, all runs of the runner are suspects.
   }
 }
 
-/** The notes that stand in the file; none for places that hold anything else. */
+/** The notes that stand in the file; none for parts of it that hold anything else. */
 export function readNotes(fd: number): Note[] {
   const bytes = Buffer.alloc(NOTES_BYTES)
   const length = readSync(fd, bytes, 0, bytes.length, 0)
   const notes: Note[] = []
-  for (let at = 0; at + PLACE_BYTES <= length; at += PLACE_BYTES) {
-    const text = bytes.toString('latin1', at, at + PLACE_BYTES)
+  for (let at = 0; at + NOTE_BYTES <= length; at += NOTE_BYTES) {
+    const text = bytes.toString('latin1', at, at + NOTE_BYTES)
     const [first, runId = ''] = text.slice(0, text.indexOf('\0') >>> 0).split(' ')
     const phase = PHASES.find((each) => each === first)
     if (phase && runId !== '') notes.push({ phase, runId })
@@ -54,21 +54,21 @@ export function openNotes(fd: number) {
   return {
     /** Notes the phase until `work` has settled. Beyond some 900 phases at once the rest are not noted. */
     async during<T>(runId: string, phase: Phase, work: () => Promise<T>): Promise<T> {
-      let place = LANE_PLACES
-      while (taken.has(place)) place++
-      if (place >= THROWN_PLACE) return work()
-      taken.add(place)
-      writeNote(fd, place, { runId, phase })
+      let index = LANE_NOTES
+      while (taken.has(index)) index++
+      if (index >= THROWN_AT) return work()
+      taken.add(index)
+      writeNote(fd, index, { runId, phase })
       try {
         return await work()
       } finally {
-        writeNote(fd, place, undefined)
-        taken.delete(place)
+        writeNote(fd, index, undefined)
+        taken.delete(index)
       }
     },
     /** An exception was thrown past everything: for which run, where that is known. */
     thrown(runId: string): void {
-      writeNote(fd, THROWN_PLACE, { runId, phase: 'thrown' })
+      writeNote(fd, THROWN_AT, { runId, phase: 'thrown' })
     },
   }
 }

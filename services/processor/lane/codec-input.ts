@@ -6,7 +6,7 @@ import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { decodeRecords, encodeRecords } from '../../../shared/kafka/protocol/record-batch.ts'
 import type { SourceCodec } from '../../../shared/model/definition.ts'
 import { isFramed } from '../../../shared/model/framing.ts'
-import { openValueDecoder, UnknownSchema } from '../../../shared/registry/codecs.ts'
+import { openValueDecoder, UnknownSchema } from '../../../shared/codecs/codecs.ts'
 
 /** Decodes the values of records sections. */
 export type SectionDecoder = {

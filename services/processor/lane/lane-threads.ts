@@ -4,7 +4,7 @@ import { callWatchOver, WATCH_BYTES } from '../../../shared/smartmodule/host/cal
 import type { Lane, Registered } from './lane-record.ts'
 import type { FromLane, LaneData, ToLane } from './messages.ts'
 import { lowerPriority } from './priority.ts'
-import { LANE_PLACES, writeNote } from '../channel/notes.ts'
+import { LANE_NOTES, writeNote } from '../channel/notes.ts'
 
 export type LaneThreadsOptions = {
   kernel: WebAssembly.Module
@@ -32,7 +32,7 @@ export function post(lane: Lane, message: ToLane, transfer: ArrayBuffer[] = []):
 }
 
 export function startLaneThreads({ kernel, count, onMessage, onCrash, notesFd, onStuck }: LaneThreadsOptions) {
-  const freePlaces = Array.from({ length: LANE_PLACES }, (_, place) => place)
+  const freeNotes = Array.from({ length: LANE_NOTES }, (_, index) => index)
   /** One until there is work: each costs an idle runner some 15 MiB. */
   const lanes: Lane[] = [start()]
   /** Started and idle, once there is work at all: no chain should wait for a thread to start, and no idle runner should pay for one. */
@@ -40,8 +40,8 @@ export function startLaneThreads({ kernel, count, onMessage, onCrash, notesFd, o
 
   function start(): Lane {
     const shared = new SharedArrayBuffer(WATCH_BYTES)
-    const place = freePlaces.shift()
-    const notes = notesFd === undefined || place === undefined ? undefined : { fd: notesFd, place }
+    const index = freeNotes.shift()
+    const notes = notesFd === undefined || index === undefined ? undefined : { fd: notesFd, index }
     const data: LaneData = { kernel, watch: shared, notes }
     const worker = new Worker(new URL('./lane.ts', import.meta.url), { workerData: data, name: 'lane' })
     const lane: Lane = {
@@ -63,8 +63,8 @@ export function startLaneThreads({ kernel, count, onMessage, onCrash, notesFd, o
     worker.on('error', (error) => onCrash(lane, error))
     worker.once('exit', () => {
       // A thread that is gone is at work on nothing.
-      if (notes) writeNote(notes.fd, notes.place, undefined)
-      if (place !== undefined) freePlaces.push(place)
+      if (notes) writeNote(notes.fd, notes.index, undefined)
+      if (index !== undefined) freeNotes.push(index)
     })
     return lane
   }

@@ -13,7 +13,7 @@ import { openKernel } from '../../../shared/smartmodule/host/kernel.ts'
 import { RecordRefused } from '../../../shared/smartmodule/host/failure-policies.ts'
 import type { FromLane, LaneChain, LaneData, PartitionOutcome, Retries, RoundPartition, ToLane } from './messages.ts'
 import type { RowBuffer } from '../../../shared/connectors/encode/row-buffer.ts'
-import { UnknownSchema } from '../../../shared/registry/codecs.ts'
+import { UnknownSchema } from '../../../shared/codecs/codecs.ts'
 import { openDecoder, type SectionDecoder } from './codec-input.ts'
 import { openRowTarget } from './row-target.ts'
 import { createBufferPool } from './buffer-pool.ts'
@@ -43,9 +43,9 @@ const plugInCalls = createPlugInCalls(say)
 async function noted(runId: string | undefined, phase: Phase, work: () => Promise<void>): Promise<void> {
   const { notes } = data
   if (!notes || runId === undefined) return work()
-  writeNote(notes.fd, notes.place, { runId, phase })
+  writeNote(notes.fd, notes.index, { runId, phase })
   await work()
-  writeNote(notes.fd, notes.place, undefined)
+  writeNote(notes.fd, notes.index, undefined)
 }
 
 async function open(chainId: number, spec: LaneChain): Promise<void> {

@@ -155,4 +155,4 @@ export type FromLane =
 export type LaneData = { kernel: WebAssembly.Module; watch: SharedArrayBuffer; notes: LaneNotes | undefined }
 
 /** Where a lane notes what it is at work on (`channel/notes.ts`). */
-export type LaneNotes = { fd: number; place: number }
+export type LaneNotes = { fd: number; index: number }

@@ -3,7 +3,7 @@ import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { createRowBuffer, dropRows, endRow, keepRows, type RowBuffer } from '../../../shared/connectors/encode/row-buffer.ts'
 import { createRowEncoder, type RowEncoder } from '../../../shared/connectors/encode/row-encoder.ts'
 import { createRecordEncoder } from '../../../shared/connectors/encode/whole-records.ts'
-import { openCodec, textOfValue } from '../../../shared/registry/codecs.ts'
+import { openCodec, textOfValue } from '../../../shared/codecs/codecs.ts'
 import type { LaneChain } from './messages.ts'
 import type { RowTarget } from '../../../shared/smartmodule/host/rows.ts'
 

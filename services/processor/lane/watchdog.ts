@@ -91,10 +91,10 @@ export function startWatchdog({ threads, turns, quarantine, count, callTimeoutMs
     const chain = lane.chains.get(call.chainId)
     if (tookMs >= SOFT_DEADLINE_MS && chain) setApart(lane, chain)
     if (tookMs >= STEP_BACK_MS && isOnlySlow(lane)) threads.stepBack(lane)
-    if (tookMs >= deadlineOf(chain, call)) blame(lane, chain, call, tookMs)
+    if (tookMs >= deadlineOf(chain, call)) endCall(lane, chain, call, tookMs)
   }
 
-  function blame(lane: Lane, chain: Registered | undefined, call: Call, tookMs: number): void {
+  function endCall(lane: Lane, chain: Registered | undefined, call: Call, tookMs: number): void {
     const step = chain?.spec.steps[call.step]
     const where = call.partition < 0 ? 'while starting' : `on a batch of partition ${call.partition}`
     const message = `step ${call.step + 1} (${step?.name ?? 'a SmartModule'}) did not return within ${Math.round(tookMs)} ms ${where}`

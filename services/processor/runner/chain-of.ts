@@ -4,7 +4,7 @@ import { frameIdOf, outputPrefixOf } from '../../../shared/model/framing.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { initDocumentOf } from '../../../shared/smartmodule/abi.ts'
 import type { LaneChain, LaneStep, LaneVersion } from '../lane/messages.ts'
-import type { Definitions } from './definitions.ts'
+import type { RunnerDefinitions } from './definitions.ts'
 
 /** What an external sink may be given of one record: as much as a topic takes. */
 const EXTERNAL_RECORD_BYTES_MAX = LIMITS.topic_batch_bytes_max
@@ -14,14 +14,14 @@ const SINK_BATCH_BYTES_MAX = 1_000_000
 
 type Pinned = PipelineDefinition['steps'][number] | CanaryDefinition
 
-async function versionOf(pinned: Pinned, at: Parameters<typeof initDocumentOf>[1], definitions: Definitions): Promise<LaneVersion> {
+async function versionOf(pinned: Pinned, at: Parameters<typeof initDocumentOf>[1], definitions: RunnerDefinitions): Promise<LaneVersion> {
   const { version, sha256, kind, extism_function } = pinned
   const module = await definitions.smartModule(sha256)
   return { version, sha256, module, kind, extismFunction: extism_function, document: initDocumentOf(pinned, at) }
 }
 
 /** Between steps values have no frame; the last step adds the sink's. Throws when a SmartModule has not arrived or does not compile. */
-export async function chainOf(definition: PipelineDefinition, task: number, definitions: Definitions): Promise<LaneChain> {
+export async function chainOf(definition: PipelineDefinition, task: number, definitions: RunnerDefinitions): Promise<LaneChain> {
   const { sink } = definition
   const steps: LaneStep[] = []
   for (const [index, step] of definition.steps.entries()) {

@@ -2,11 +2,11 @@
 import type { ConnectorContext } from '../../../shared/connectors/connector.ts'
 import { createConnectorContext } from '../../../shared/connectors/context.ts'
 import { runIdOf, sinkFieldsOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
-import type { Definitions } from './definitions.ts'
+import type { RunnerDefinitions } from './definitions.ts'
 
 export function connectorContextOf(
   definition: PipelineDefinition,
-  definitions: Definitions,
+  definitions: RunnerDefinitions,
   now: () => number,
   log: (level: 'info' | 'warn', message: string) => void,
 ): ConnectorContext {

@@ -4,7 +4,7 @@ import { PipelineDefinition } from '../../../shared/model/definition.ts'
 import { ownerOf } from '../../../shared/secrets/envelope.ts'
 import type { FromRunner, Secret, ToRunner } from '../channel/protocol.ts'
 
-export type Definitions = {
+export type RunnerDefinitions = {
   /** One revision of a pipeline; undefined when it is not kept. */
   revision(pipelineId: string, revision: number): Promise<PipelineDefinition | undefined>
   /** The value of an account's secret. Throws when there is no such secret, or no key to decrypt it. */
@@ -49,7 +49,7 @@ export function createDefinitions(send: (value: FromRunner) => void) {
     return module
   }
 
-  const definitions: Definitions = {
+  const definitions: RunnerDefinitions = {
     async revision(pipelineId, revision) {
       const found = await ask({ type: 'need_revision', pipeline_id: pipelineId, revision })
       return found === null ? undefined : PipelineDefinition.safeParse(JSON.parse(found)).data

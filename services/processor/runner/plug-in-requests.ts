@@ -1,9 +1,9 @@
 /** Sends the HTTP requests of plug-ins, with the addresses that each account may reach. */
 import type { PlugInSender } from '../../../shared/connectors/plug-in-requests.ts'
 import type { PlugInAnswer, PlugInRequest } from '../../../shared/model/plug-in-requests.ts'
-import type { Definitions } from './definitions.ts'
+import type { RunnerDefinitions } from './definitions.ts'
 
-export function createPlugInRequests(definitions: Pick<Definitions, 'defaultsOf'>) {
+export function createPlugInRequests(definitions: Pick<RunnerDefinitions, 'defaultsOf'>) {
   const senders = new Map<string, Promise<PlugInSender>>()
 
   function senderOf(accountId: string): Promise<PlugInSender> {

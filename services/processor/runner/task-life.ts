@@ -17,7 +17,7 @@ import { startTask } from '../task/task.ts'
 import { chainOf } from './chain-of.ts'
 import { connectorContextOf } from './connector-context.ts'
 import type { Notes } from '../channel/notes.ts'
-import type { Definitions } from './definitions.ts'
+import type { RunnerDefinitions } from './definitions.ts'
 import type { Slot } from './slot.ts'
 import type { RunnerTelemetry } from './telemetry.ts'
 
@@ -39,7 +39,7 @@ export type TaskLifeOptions = {
   processorId: string
   brokers: string[]
   cluster: Cluster
-  definitions: Definitions
+  definitions: RunnerDefinitions
   /** The task does not start here: another processor should try. */
   decline(slot: Slot): void
   notes: Notes

@@ -8,7 +8,7 @@ import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { parseJson } from '../../../shared/kafka/parse-json.ts'
 import type { Secret } from '../channel/protocol.ts'
 
-export type Definitions = {
+export type DefinitionCopy = {
   /** Pipelines and jobs by run id (`runIdOf`). */
   pipelines: ReadonlyMap<string, PipelineDefinition>
   /** One revision of a pipeline as JSON; undefined when it is not kept. */
@@ -31,7 +31,7 @@ export function openDefinitions(
   secretBox: SecretBox,
   onChange: () => void,
   onError: (error: Error) => void,
-): Definitions {
+): DefinitionCopy {
   const pipelines = new Map<string, PipelineDefinition>()
   /** By `pipeline/revision`, unparsed: needed only when a planned range waits for an earlier revision. */
   const revisions = new Map<string, Buffer>()

@@ -1,7 +1,7 @@
 /** How CPU time is shared among runners: by account type, and what ended its runner before comes last. Pure. */
 import type { AccountType } from '../../../shared/model/limits.ts'
 import { isSuspect } from './blame.ts'
-import type { Definitions } from './definitions.ts'
+import type { DefinitionCopy } from './definitions.ts'
 import type { Placement } from './runner-group.ts'
 
 /** Each step is a factor of 1.25 (sched(7)): an enterprise account gets three times a developer's. Brokers and stores have 0. */
@@ -16,7 +16,7 @@ const SLOW_MORE = 6
 const LAST = 19
 
 /** The nice value of a group's runner; accounts that share one have the best of theirs. */
-export function niceOf(group: string, placement: Placement, definitions: Pick<Definitions, 'account'>, hasSteppedBack: boolean): number {
+export function niceOf(group: string, placement: Placement, definitions: Pick<DefinitionCopy, 'account'>, hasSteppedBack: boolean): number {
   const values = [...placement.values()].map(({ definition }) => {
     const { type = 'professional', is_over_cpu = false } = definitions.account(definition.account_id) ?? {}
     return is_over_cpu ? LAST : BY_TYPE[type]

@@ -9,7 +9,7 @@ import { keyOfReport, observedKey, type ObservedTask } from '../../../shared/mod
 import { taskName, type TaskId } from '../../../shared/model/task.ts'
 import type { LogLine } from '../../../shared/model/logs.ts'
 import type { FromRunner } from '../channel/protocol.ts'
-import type { Definitions } from './definitions.ts'
+import type { DefinitionCopy } from './definitions.ts'
 import type { RunnerProcess } from './runner-process.ts'
 
 /** What is to run in one runner, by run id. */
@@ -20,7 +20,7 @@ export type RunnerGroup = ReturnType<typeof createRunnerGroup>
 export type RunnerGroupOptions = {
   name: string
   processorId: string
-  definitions: Definitions
+  definitions: DefinitionCopy
   connectorDefaults: OperatorDefaults
   /** Whether another runner may still have the task. */
   isHeldElsewhere(taskKey: string): boolean

@@ -1,6 +1,6 @@
 /**
- * Which tasks run on this processor, and in which runner: the definitions say what should run, the fleet says where, the blame says with
- * whom. Passes may run any number of times, triggered by anything. Nothing of an account runs in this process.
+ * Which tasks run on this processor, and in which runner: the definitions say what should run, the fleet says where, and `blame.ts` says
+ * which pipelines share a runner. Passes may run any number of times, triggered by anything. Nothing of an account runs in this process.
  */
 import { runIdOf, tasksOf, type PipelineDefinition } from '../../../shared/model/definition.ts'
 import { observedKey, type ObservedTask } from '../../../shared/model/observed.ts'

@@ -4,7 +4,7 @@
  */
 import { reasonOf } from '../../errors/reason-of.ts'
 import { atOnce } from '../../model/turns.ts'
-import { textOfValue } from '../../registry/codecs.ts'
+import { textOfValue } from '../../codecs/codecs.ts'
 import { createBlockBuilder, type RecordBlock } from '../record-block.ts'
 import type { RefusedRecord, Rows } from '../sink.ts'
 import { reserve, type RowBuffer } from './row-buffer.ts'

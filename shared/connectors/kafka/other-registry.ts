@@ -1,8 +1,8 @@
 /** The schema registry of another cluster: its schemas as codecs, which are cached. */
 import { reasonOf } from '../../errors/reason-of.ts'
 import { z } from 'zod'
-import { openCodec, textOfValue, type Codec } from '../../registry/codecs.ts'
-import { readSchema, SchemaRefused, type ReadRegistry } from '../../registry/read-schemas.ts'
+import { openCodec, textOfValue, type Codec } from '../../codecs/codecs.ts'
+import { readSchema, SchemaRefused, type ReadRegistry } from '../../codecs/read-schemas.ts'
 import type { CheckConnector } from '../check.ts'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import { openHttpClient, textOf } from '../http-client.ts'

@@ -1,7 +1,7 @@
 /** A stream's records as they are in its topic: partition, offset, time, key, headers and bytes. */
 import { getStreamRecordsContract } from '../../../../shared/api/stream-records.ts'
 import type { StreamPlace } from '../../../../shared/api/pipelines.ts'
-import { openValueDecoder } from '../../../../shared/registry/codecs.ts'
+import { openValueDecoder } from '../../../../shared/codecs/codecs.ts'
 import type { Cluster, TopicLayout } from '../../../../shared/kafka/cluster.ts'
 import { shownBytes } from '../../shown/bytes.ts'
 import { printJson } from '../../shown/print-json.ts'

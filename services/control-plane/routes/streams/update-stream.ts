@@ -7,7 +7,7 @@ import { LIMITS } from '../../../../shared/model/limits.ts'
 import { schemaTextOf, type SchemaText } from '../../../../shared/model/schema-text.ts'
 import { unfitFields, type StreamFormat } from '../../../../shared/model/stream-formats.ts'
 import { schemaFaults, type Compatibility } from '../../../../shared/model/schema-change.ts'
-import { SchemaRefused } from '../../../../shared/registry/read-schemas.ts'
+import { SchemaRefused } from '../../../../shared/codecs/read-schemas.ts'
 import {
   findStream,
   forgetOldSchemas,

@@ -94,7 +94,7 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
     const next = new Map(
       toPlan.map(([partition, { to }]): [number, Plan] => {
         const known = plans.get(partition)
-        return [partition, { to: known?.to ?? to, deadLettersFrom: earlier(known?.deadLettersFrom, deadLettersFrom?.get(partition)) }]
+        return [partition, { to: known?.to ?? to, deadLettersFrom: minOffset(known?.deadLettersFrom, deadLettersFrom?.get(partition)) }]
       }),
     )
     const planning = [...next].map(([partition, plan]) => ({
@@ -177,7 +177,7 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
 }
 
 /** A range may have dead letters from before: what it gets now comes after them, unless their topic was recreated. */
-const earlier = (known: bigint | undefined, next: bigint | undefined): bigint | undefined =>
+const minOffset = (known: bigint | undefined, next: bigint | undefined): bigint | undefined =>
   known === undefined || (next !== undefined && next < known) ? next : known
 
 /** By partition, an offset at or before that of its next dead letter. */
