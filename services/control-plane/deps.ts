@@ -65,8 +65,9 @@ export type Deps = {
 }
 
 /**
- * A write under a key. `begun`: the producer that an earlier request began with; `begin` stores this request's before its first byte.
- * `keep` stores the answer in the transaction that makes what it tells of, so that a repeated request makes no second one.
+ * A write under an Idempotency-Key. `begun`: the producer with which an earlier request under the key has begun to write; `begin` stores
+ * this request's producer before it writes. `keep` stores the answer in the same transaction as the resource, so that a repeat creates
+ * nothing.
  */
 export type KeyedWrite = {
   begun: Begun | undefined
@@ -74,7 +75,7 @@ export type KeyedWrite = {
   keep(trx: Queryable, reply: Reply): Promise<void>
 }
 
-/** The account and key, or member, that a request is made with. */
+/** Who makes a request: the account, and its key or member; with what operations need of the request besides its input. */
 export type Caller = {
   accountId: string
   accountType: AccountType
@@ -93,11 +94,11 @@ export type Caller = {
   session?: ActiveSession & { tokenHash: Buffer }
   /** Counts failures to prove who one is, and refuses after too many. */
   guarded?: <T>(work: () => Promise<T>) => Promise<T>
-  /** Runs one of the several operations that a request leads to, with an entry of its own in the audit log. */
+  /** Runs an operation that is a part of the request, as each change of a manifest is, with its own entry in the audit log. */
   audited?: Audited
 }
 
-/** `resourceId`: of what the operation changes, unless it makes it. */
+/** `resourceId`: of the resource that the operation changes; undefined where it creates one. */
 export type Audited = (contract: Contract, resourceId: string | undefined, work: () => Promise<Reply>) => Promise<Reply>
 
 /** What a handler returns. */

@@ -1,5 +1,5 @@
 /** What every command gets: the client, the output, and the names of things as ids. */
-import { Command, Option } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import { createClient, type Client } from '../../typescript/src/index.ts'
 import { Misused } from './outcome.ts'
 import { createOutput, FORMATS, type Format, type Output } from './output.ts'
@@ -95,3 +95,11 @@ export async function idOf({ dps }: Pick<Context, 'dps'>, kind: keyof typeof LOO
   if (found) return found.id
   throw new Misused(`there is no ${kind} named ${given}`, { code: 'not_found', status: 404 })
 }
+
+/** A whole number from `least` on, of an option. */
+export const integer =
+  (least: number, most = Infinity) =>
+  (text: string): number => {
+    if (/^\d{1,15}$/.test(text) && Number(text) >= least && Number(text) <= most) return Number(text)
+    throw new InvalidArgumentError(`must be a whole number from ${least}${most === Infinity ? '' : ` to ${most}`}`)
+  }

@@ -1,5 +1,4 @@
 /** How a command ends: exit codes, and what is said of an error. */
-import { InvalidArgumentError } from 'commander'
 import { ApiError, ConnectionError, WriteError } from '../../typescript/src/index.ts'
 
 /** `refused`: the request is wrong (4xx). `away`: unreachable, over its rate, or failing (429, 5xx). */
@@ -118,18 +117,10 @@ export function outcomeOf(error: unknown): { exit: number; told: Told } {
   return { exit: EXIT.refused, told: { code: 'failed', message: error instanceof Error ? error.message : String(error) } }
 }
 
-/** A whole number from `least` on, of an option. */
-export const integer =
-  (least: number, most = Infinity) =>
-  (text: string): number => {
-    if (/^\d{1,15}$/.test(text) && Number(text) >= least && Number(text) <= most) return Number(text)
-    throw new InvalidArgumentError(`must be a whole number from ${least}${most === Infinity ? '' : ` to ${most}`}`)
-  }
-
-type Place = { path?: string; message?: string; line?: number; column?: number; file?: string }
+type Fault = { path?: string; message?: string; line?: number; column?: number; file?: string }
 
 /** The message without what the details say again, a line each. */
-function headOf(message: string, details: readonly Place[]): string {
+function headOf(message: string, details: readonly Fault[]): string {
   const said = details.map(({ path = '', message: what = '' }) => (path === '' ? what : `${path}: ${what}`))
   const marked = said.reduce((text, each) => (each === '' ? text : text.replace(each, () => '\u0000')), message)
   return marked.replace(SAID, '')
@@ -140,7 +131,7 @@ const SAID = /:? *\u0000(?:; \u0000)*(?: \(and \d+ more\))?/
 
 /** The error as text: its message, and each detail on a line of its own. */
 export function textOf({ message, details = [], request_id }: Told): string {
-  const lines = (details as readonly Place[]).map(({ path = '', message: what = '', line, column = 1, file }) => {
+  const lines = (details as readonly Fault[]).map(({ path = '', message: what = '', line, column = 1, file }) => {
     if (line === undefined) return path === '' ? `  ${what}` : `  ${path}: ${what}`
     const member = path.replace(RECORD, '')
     if (RECORD.test(path)) return `  ${file === undefined ? `line ${line}` : `${file}:${line}`}: ${member && `${member}: `}${what}`

@@ -2,8 +2,8 @@
 import { Option, type Command } from 'commander'
 import type { Job } from '../../../typescript/src/index.ts'
 import { chainOf, manifestOption } from '../changed-chain.ts'
-import { collect, contextOf, idOf, WORKSHOP_TIMEOUT_MS, type Context, type Io } from '../context.ts'
-import { Differs, integer, Misused } from '../outcome.ts'
+import { collect, contextOf, idOf, integer, WORKSHOP_TIMEOUT_MS, type Context, type Io } from '../context.ts'
+import { Differs, Misused } from '../outcome.ts'
 import { during } from '../progress.ts'
 import { notRun, placeOf, resultOf } from '../trials.ts'
 

@@ -3,9 +3,9 @@ import { createReadStream } from 'node:fs'
 import { Option, type Command } from 'commander'
 import { lastRedrive, writeJson, type TailFrame, type TailRecord } from '../../../typescript/src/index.ts'
 import { chainOf, manifestOption } from '../changed-chain.ts'
-import { contextOf, idOf, WORKSHOP_TIMEOUT_MS, type Context, type Io } from '../context.ts'
+import { contextOf, idOf, integer, WORKSHOP_TIMEOUT_MS, type Context, type Io } from '../context.ts'
 import { checkedLines, csvLines, jsonLines, linesOfFile, remembered } from '../input-lines.ts'
-import { integer, Misused, ofInput } from '../outcome.ts'
+import { Misused, ofInput } from '../outcome.ts'
 import { showLogs, showTraces } from '../trials.ts'
 
 const INPUTS = ['ndjson', 'csv'] as const

@@ -1,9 +1,9 @@
 /** `dps list`, `get`, `describe`, `delete`, and what is done with a pipeline as a whole. */
 import type { Command } from 'commander'
-import { contextOf, idOf, type Context, type Io } from '../context.ts'
+import { contextOf, idOf, integer, type Context, type Io } from '../context.ts'
 import type { AuditEntry } from '../../../typescript/src/index.ts'
 import { isNoun, namesOf, NOUNS, nounArgument, nounOf } from '../nouns.ts'
-import { integer, Misused } from '../outcome.ts'
+import { Misused } from '../outcome.ts'
 
 type AuditOptions = { of?: string; by?: string; operation?: string; last: number }
 

@@ -1,7 +1,7 @@
 /** After the operator has put a new key first: wraps every secret's own key under it, so that the old one can be removed. */
-import { ownerOf, type SecretBox } from '../../../shared/secrets/envelope.ts'
-import type { Database } from '../store/database.ts'
-import { findSecretForUpdate, listAllSecrets, updateSecret } from '../store/secrets.ts'
+import { ownerOf, type SecretBox } from '../../shared/secrets/envelope.ts'
+import type { Database } from './store/database.ts'
+import { findSecretForUpdate, listAllSecrets, updateSecret } from './store/secrets.ts'
 
 /** Called once, at start. Throws when a key that is still in use is missing. */
 export async function rewrapSecrets(db: Database, secretBox: SecretBox): Promise<void> {
