@@ -47,7 +47,12 @@ export async function kafkaLibraries(): Promise<string> {
 
 type NodePorts = { id: number; port: number; controllerPort: number; proxiedPort: number }
 
-function properties(node: NodePorts, all: NodePorts[], data: string, { proxyPorts = [], listeners = [], settings = {} }: KafkaOptions): string {
+function properties(
+  node: NodePorts,
+  all: NodePorts[],
+  data: string,
+  { proxyPorts = [], listeners = [], settings = {} }: KafkaOptions,
+): string {
   const own = [
     { name: 'CLIENT', protocol: 'PLAINTEXT', port: node.port },
     ...(proxyPorts.length > 0 ? [{ name: 'PROXIED', protocol: 'PLAINTEXT', port: node.proxiedPort }] : []),

@@ -214,6 +214,34 @@ describe.skipIf(!hasBrowser)('a record that turns its text around', () => {
   })
 })
 
+describe.skipIf(!hasBrowser)('Escape', () => {
+  it('goes up where nothing else takes it, and asks before what is not saved is left', async () => {
+    const stream = await createStream(client, { n: 'integer' }, { partitions: 1 })
+    await inConsole(async ({ page }) => {
+      await page.goto(at(`streams/${stream.id}`))
+      const title = page.getByRole('heading', { name: 'As they come' })
+      await title.waitFor()
+      await page.keyboard.press('Control+k')
+      await page.getByRole('dialog').waitFor()
+      await page.keyboard.press('Escape')
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+      await page.getByLabel('From offset').focus()
+      await page.keyboard.press('Escape')
+      expect(page.url()).toContain(stream.id)
+      await page.getByLabel('Records to write').fill('{"n":1}')
+      await page.getByRole('heading', { name: 'Records', exact: true }).click()
+      page.once('dialog', (asked) => void asked.dismiss())
+      await page.keyboard.press('Escape')
+      expect(page.url()).toContain(stream.id)
+      page.once('dialog', (asked) => void asked.accept())
+      await page.keyboard.press('Escape')
+      await page.getByRole('heading', { name: 'Streams' }).waitFor()
+      await page.keyboard.press('Escape')
+      expect(page.url()).toMatch(/streams$/)
+    })
+  })
+})
+
 describe.skipIf(!hasBrowser)('Ctrl-K', () => {
   it('opens again, however it was closed', async () => {
     await inConsole(async ({ page }) => {

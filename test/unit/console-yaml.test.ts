@@ -31,6 +31,8 @@ describe('YAML in the console', () => {
     '--- 1\n--- 2',
     'a: 0x20000000000001',
     'a:\n\t- b',
+    'a: &a { b: *a }',
+    '- &b [1, { c: *b }]',
   ])('refuses what it refuses: %j', (text) => {
     expect(() => fromYaml(text)).toThrow()
     expect(() => parseYaml(text)).toThrow()

@@ -30,10 +30,23 @@ const SCHEMA = FAILSAFE_SCHEMA.extend({
   ],
 })
 
+/** Whether an alias leads to a value around it, which no JSON could hold. `open`: what this value is in; `done`: what was looked at. */
+function holdsItself(value: unknown, open = new Set<unknown>(), done = new Set<unknown>()): boolean {
+  if (typeof value !== 'object' || value === null || done.has(value)) return false
+  if (open.has(value)) return true
+  open.add(value)
+  const isFound = Object.values(value).some((each) => holdsItself(each, open, done))
+  open.delete(value)
+  done.add(value)
+  return isFound
+}
+
 /** Throws an Error that says where the text is no YAML. */
 export function parseYaml(text: string): unknown {
   try {
-    return load(text, { schema: SCHEMA })
+    const value = load(text, { schema: SCHEMA })
+    if (holdsItself(value)) throw new Error('An alias (*name) stands within what it means.')
+    return value
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error
     const { mark, reason } = error

@@ -8,6 +8,7 @@ import { get, HOME } from '../api.ts'
 import icon from '../icon.svg'
 import { unanswered, useQuery } from '../query.ts'
 import { GoTo } from './go-to.tsx'
+import { useGoUp } from './go-up.ts'
 import { hasEnded, isAsking, may, session, signOut } from '../session.ts'
 
 type Theme = 'light' | 'dark' | 'system'
@@ -55,6 +56,7 @@ const getSoon = <T,>(path: string, signal: AbortSignal): Promise<T> =>
 export function Frame({ children }: { children: ComponentChildren }) {
   const { member, account } = session.value!
   useQuery('/session', PULSE_MS, getSoon)
+  useGoUp()
   const { url } = useLocation()
   const [isOpen, setIsOpen] = useState(false)
   useEffect(() => setIsOpen(false), [url])

@@ -204,6 +204,8 @@ function Form({ asked, onChange }: { asked: Asked; onChange(next: Asked): void }
   )
 }
 
+const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
+
 function Export({ onTake }: { onTake(text: string): void }) {
   const [set, setSet] = useState('')
   const sets = useQuery<ListManifestsResponse>('/manifests', 5000).data?.sets ?? []
@@ -226,7 +228,7 @@ function Export({ onTake }: { onTake(text: string): void }) {
             <option value="">{sets.length === 0 ? 'there is none yet' : '—'}</option>
             {sets.map(({ set: each, streams, smartmodules, pipelines }) => (
               <option key={each} value={each}>
-                {each}: {streams} streams, {smartmodules} SmartModules, {pipelines} pipelines
+                {each}: {counted(streams, 'stream')}, {counted(smartmodules, 'SmartModule')}, {counted(pipelines, 'pipeline')}
               </option>
             ))}
           </select>

@@ -8,7 +8,7 @@ import { Paged } from '../parts/paged.tsx'
 import { Badge, faultAt, Field, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
 import { SameAs } from '../parts/same-as.tsx'
 import { useAction, useAll, useQuery } from '../query.ts'
-import { asCurl, needed } from '../same-as.ts'
+import { asCurl, asYaml, needed, operand } from '../same-as.ts'
 import { may } from '../session.ts'
 import { useUnsaved } from '../unsaved.ts'
 
@@ -48,10 +48,16 @@ function NewStream() {
         <Refused failure={failure} beside={['/name', '/schema', '/key']} />
         <button disabled={isBusy}>Make the stream</button>
         <SameAs
-          of="curl"
+          of="curl, dps or YAML"
           ways={() => {
             needed(name)
-            return { curl: asCurl([{ method: 'POST', path: '/streams', body: body() }]) }
+            const { name: own, ...stream } = body()
+            const file = `${own}.yaml`
+            return {
+              curl: asCurl([{ method: 'POST', path: '/streams', body: body() }]),
+              dps: `# what YAML shows, as ${file}\ndps apply ${operand(file)}`,
+              YAML: asYaml(own, { streams: { [own]: stream } }),
+            }
           }}
         />
       </form>
