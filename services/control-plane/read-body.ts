@@ -136,10 +136,10 @@ function depthOf({ bytes, spans }: RawRecords): number {
 
 /** Throws 400 where the body nests too deep, naming the first record that does. */
 function assertRecordDepth(depth: number, raw: RawRecords | undefined): void {
+  if (depth <= LIMITS.nesting_max) return
   const most = LIMITS.nesting_max - AROUND_RECORD
-  const { bytes, spans } = depth > LIMITS.nesting_max && raw ? raw : { bytes: Buffer.alloc(0), spans: [] }
-  for (let at = 0; at < spans.length; at += 2)
-    if (jsonDepth(bytes, spans[at], spans[at + 1]) > most)
+  for (let at = 0; raw && at < raw.spans.length; at += 2)
+    if (jsonDepth(raw.bytes, raw.spans[at], raw.spans[at + 1]) > most)
       throw invalidRequest([{ path: `/records/${at / 2}`, message: `nests deeper than ${most} levels` }])
   assertDepth(depth)
 }

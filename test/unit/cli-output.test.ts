@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { ofInput, ofSource, outcomeOf, textOf } from '../../clients/cli/src/outcome.ts'
-import { createOutput, fromYaml, placeIn, plain } from '../../clients/cli/src/output.ts'
+import { createOutput, fromYaml, openYaml, plain } from '../../clients/cli/src/output.ts'
 import { createTerminal } from '../../clients/cli/src/terminal.ts'
 import { ApiError, ExactNumber, WriteError, writeJson, type Detail } from '../../clients/typescript/src/index.ts'
 
@@ -227,7 +227,7 @@ describe('an error', () => {
 
   it('of a manifest names the place of the member, or of the one around it', () => {
     const text = 'dps: 1\n# streams\nstreams:\n  "a/b": &s { schema: { n: integer }, partitions: many }\n  c: *s\nlist:\n  - 1\n  - x: 2\n'
-    const at = (pointer: string) => Object.values(placeIn(text, pointer))
+    const at = (pointer: string) => Object.values(openYaml(text).placeOf(pointer))
     expect(at('/streams/a~1b/partitions')).toEqual([4, 51])
     expect(at('/streams/a~1b')).toEqual([4, 3])
     expect(at('/streams/a~1b/none/deeper')).toEqual([4, 3])

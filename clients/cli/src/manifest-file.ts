@@ -2,8 +2,9 @@
 import { dirname, join, resolve } from 'node:path'
 import { z } from 'zod'
 import type { Manifest } from '../../typescript/src/index.ts'
-import { Misused, sourceLocation, type LocationOf } from './outcome.ts'
-import { fromYaml, placeIn } from './output.ts'
+import { asPart, namesIn } from './json-pointers.ts'
+import { IN_MANIFEST, Misused, sourceLocation, type LocationOf } from './outcome.ts'
+import { openYaml, type OpenYaml } from './output.ts'
 import { readableText } from './readable-files.ts'
 import { samplesAt } from './samples.ts'
 import { moduleIn } from './trials.ts'
@@ -25,14 +26,17 @@ export const faultsIn = ({ issues }: z.ZodError, at = ''): string =>
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The file as a value of YAML, of which JSON is a part. Throws Misused with the line where it is none. */
-export function parsed(text: string, at: string): unknown {
+/** The file as YAML, of which JSON is a part. Throws Misused with the line where it is none. */
+function opened(text: string, at: string): OpenYaml {
   try {
-    return fromYaml(text)
+    return openYaml(text)
   } catch (error) {
     throw new Misused(`${at}: ${error instanceof Error ? error.message : String(error)}`)
   }
 }
+
+/** The value of a text of YAML. Throws like `opened`. */
+export const parsed = (text: string, at: string): unknown => opened(text, at).value
 
 /**
  * A manifest with what its file names in place of the names. `sources`: the file of a SmartModule's source by its name; `locationOf`: where
@@ -40,19 +44,13 @@ export function parsed(text: string, at: string): unknown {
  */
 export type ManifestFile = { manifest: Manifest; sources: ReadonlyMap<string, string>; locationOf: LocationOf }
 
-/** The name of the SmartModule at a JSON pointer into a manifest. */
-const nameAt = (path: string): string => (path.split('/').at(-1) ?? '').replaceAll('~1', '/').replaceAll('~0', '~')
-/** Where requests hold the manifest. */
-const IN_REQUEST = '/manifest'
-
 /** Throws Misused for what can't be read. */
 export async function manifestIn(file: string): Promise<ManifestFile> {
   const folder = dirname(resolve(file))
-  const text = await readableText(file, 'the manifest')
-  const value = parsed(text, file)
+  const { value, placeOf } = opened(await readableText(file, 'the manifest'), file)
   const at = (pointer: string): string => {
-    const { line, column } = placeIn(text, pointer)
-    return `${file}:${line}:${column}`
+    const { line, column } = placeOf(pointer)
+    return `${file}:${line}:${column}: ${pointer}`
   }
   if (!isObject(value)) {
     const what = value === null ? 'is empty' : Array.isArray(value) ? 'is a list' : 'is a single value'
@@ -71,13 +69,13 @@ export async function manifestIn(file: string): Promise<ManifestFile> {
   const smartmodules: [string, unknown][] = []
   const sources = new Map<string, string>()
   for (const [name, { source, tests, ...rest }] of Object.entries(written.data.smartmodules ?? {})) {
-    const own = `/smartmodules/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
+    const own = `/smartmodules/${asPart(name)}`
     if (typeof source === 'string') sources.set(name, join(dirname(file), source))
     const part = {
       ...rest,
-      ...(typeof source === 'string' ? await read(moduleIn(resolve(folder, source), `${at(`${own}/source`)}: ${own}/source`)) : { source }),
+      ...(typeof source === 'string' ? await read(moduleIn(resolve(folder, source), at(`${own}/source`))) : { source }),
       ...(typeof tests === 'string'
-        ? await read(samplesAt(resolve(folder, tests), `${at(`${own}/tests`)}: ${own}/tests`).then((samples) => ({ tests: samples })))
+        ? await read(samplesAt(resolve(folder, tests), at(`${own}/tests`)).then((samples) => ({ tests: samples })))
         : tests === undefined
           ? {}
           : { tests }),
@@ -87,11 +85,11 @@ export async function manifestIn(file: string): Promise<ManifestFile> {
   if (faults.length > 0) throw new Misused(faults.join('\n  '))
   // An empty block of YAML is null; the service says what else is wrong.
   const members = Object.entries({ ...written.data, smartmodules: Object.fromEntries(smartmodules) }).filter(([, value]) => value !== null)
-  const ofSource = sourceLocation((path) => sources.get(nameAt(path)))
+  const ofSource = sourceLocation((path) => sources.get(namesIn(path).at(-1) ?? ''))
   const locationOf: LocationOf = (path) => {
     const source = ofSource(path)
-    if (source || !path.startsWith(`${IN_REQUEST}/`)) return source
-    return { file, ...placeIn(text, path.slice(IN_REQUEST.length)) }
+    if (source || !IN_MANIFEST.test(path)) return source
+    return { file, ...placeOf(path.replace(IN_MANIFEST, '')) }
   }
   return { manifest: Object.fromEntries(members) as unknown as Manifest, sources, locationOf }
 }

@@ -35,8 +35,8 @@ export class FaultyFiles extends Error {
 }
 /** Where requests hold a source. */
 const CODE = /\/source\/code$/
-/** Where a request holds a manifest. */
-const MANIFEST = /^\/manifest(?=\/|$)/
+/** Where requests hold what is in a manifest. */
+export const IN_MANIFEST = /^\/manifest(?=\/)/
 
 /** The work of a request that holds what is in files. Throws FaultyFiles where the service refuses it. */
 export const ofFiles = <T>(locationOf: LocationOf, work: Promise<T>): Promise<T> =>
@@ -136,7 +136,7 @@ export function textOf({ message, details = [], request_id }: Told): string {
     const member = path.replace(RECORD, '')
     if (RECORD.test(path)) return `  ${file === undefined ? `line ${line}` : `${file}:${line}`}: ${member && `${member}: `}${what}`
     if (file === undefined) return `  ${path} line ${line}, column ${column}: ${what}`
-    const own = CODE.test(path) ? '' : path.replace(MANIFEST, '')
+    const own = CODE.test(path) ? '' : path.replace(IN_MANIFEST, '')
     return `  ${file}:${line}:${column}: ${own && `${own}: `}${what}`
   })
   return [`dps: ${headOf(message, details)}`, ...lines, ...(request_id ? [`  request ${request_id}`] : [])].join('\n')

@@ -1,6 +1,7 @@
 /** What a command prints: a table for people, or JSON, YAML or lines of JSON for programs. */
 import { isAlias, isMap, isNode, isSeq, LineCounter, parseDocument, stringify, visit, type ParsedNode, type ScalarTag } from 'yaml'
 import { ExactNumber, parseAsWritten, writeJson } from '../../typescript/src/index.ts'
+import { namesIn } from './json-pointers.ts'
 
 export const FORMATS = ['table', 'json', 'yaml', 'ndjson'] as const
 export type Format = (typeof FORMATS)[number]
@@ -34,7 +35,14 @@ const EXACT: ScalarTag = {
 /** As YAML, numbers with all their digits. */
 export const toYaml = (value: unknown): string => stringify(value, { customTags: (tags) => [...tags, EXACT], lineWidth: 0 })
 
-function documentOf(text: string) {
+/** A document of YAML. `placeOf`: line and column, from 1, of the member at a JSON pointer, or of the innermost one around it. */
+export type OpenYaml = { value: unknown; placeOf(pointer: string): { line: number; column: number } }
+
+/**
+ * A document of YAML, of which JSON is a part; numbers as `parseAsWritten` has them. Throws an Error that names the line of what is no
+ * YAML, and of what has no such value: tags that are not known here, numbers that lose digits, aliases within what they mean.
+ */
+export function openYaml(text: string): OpenYaml {
   const lineCounter = new LineCounter()
   const document = parseDocument(text, {
     prettyErrors: true,
@@ -44,34 +52,7 @@ function documentOf(text: string) {
     customTags: (tags) => [EXACT, ...tags],
     lineCounter,
   })
-  return { document, lineCounter }
-}
-
-/** Where in a document of YAML the member at a JSON pointer is, or the innermost one around it: line and column, from 1. */
-export function placeIn(text: string, pointer: string): { line: number; column: number } {
-  const { document, lineCounter } = documentOf(text)
-  let node: unknown = document.contents
-  let offset = document.contents?.range[0] ?? 0
-  for (const part of pointer.split('/').slice(1)) {
-    const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
-    if (isAlias(node)) node = node.resolve(document)
-    const pair = isMap(node) ? node.items.find(({ key }) => String(isNode(key) ? key.toJSON() : key) === name) : undefined
-    const inside: unknown = isSeq(node) ? node.items[Number(name)] : pair?.value
-    if (pair === undefined && inside === undefined) break
-    const shown = pair && (isMap(inside) || isSeq(inside) || inside === null) ? pair.key : inside
-    offset = (shown as ParsedNode | undefined)?.range?.[0] ?? offset
-    node = inside
-  }
-  const { line, col } = lineCounter.linePos(offset)
-  return { line, column: col }
-}
-
-/**
- * A document of YAML, of which JSON is a part; numbers as `parseAsWritten` has them. Throws an Error that names the line of what is no
- * YAML, and of what has no such value: tags that are not known here, and numbers that lose digits.
- */
-export function fromYaml(text: string): unknown {
-  const { document, lineCounter } = documentOf(text)
+  const lineOf = (range: readonly number[] | null | undefined): number => lineCounter.linePos(range?.[0] ?? 0).line
   const [wrong] = [...document.errors, ...document.warnings]
   if (wrong?.code === 'MULTIPLE_DOCS') throw new Error('it has several documents (---), where one is needed')
   if (wrong) throw wrong
@@ -79,27 +60,39 @@ export function fromYaml(text: string): unknown {
     Scalar(_key, { value, source = '', range }) {
       if (typeof value !== 'number' || EXACT.test?.test(source)) return
       if (Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))) return
-      throw new Error(`line ${lineCounter.linePos(range?.[0] ?? 0).line}: ${source} is not a number of JSON`)
+      throw new Error(`line ${lineOf(range)}: ${source} is not a number of JSON`)
     },
   })
-  visit(document, {
-    Alias(_key, alias) {
-      if (alias.resolve(document) !== undefined) return
-      const { line } = lineCounter.linePos(alias.range?.[0] ?? 0)
-      throw new Error(`line ${line}: there is no &${alias.source} before *${alias.source}`)
-    },
-  })
-  // The value that an alias means must not hold the alias.
   visit(document, {
     Alias(_key, alias, path) {
       const meant = alias.resolve(document)
-      if (!path.some((each) => each === meant)) return
-      const { line } = lineCounter.linePos(alias.range?.[0] ?? 0)
-      throw new Error(`line ${line}: *${alias.source} stands within &${alias.source}`)
+      if (meant === undefined) throw new Error(`line ${lineOf(alias.range)}: there is no &${alias.source} before *${alias.source}`)
+      if (path.some((each) => each === meant))
+        throw new Error(`line ${lineOf(alias.range)}: *${alias.source} stands within &${alias.source}`)
     },
   })
-  return document.toJS()
+  return {
+    value: document.toJS(),
+    placeOf(pointer) {
+      let node: unknown = document.contents
+      let offset = document.contents?.range[0] ?? 0
+      for (const name of namesIn(pointer)) {
+        if (isAlias(node)) node = node.resolve(document)
+        const pair = isMap(node) ? node.items.find(({ key }) => String(isNode(key) ? key.toJSON() : key) === name) : undefined
+        const inside: unknown = isSeq(node) ? node.items[Number(name)] : pair?.value
+        if (pair === undefined && inside === undefined) break
+        const shown = pair && (isMap(inside) || isSeq(inside) || inside === null) ? pair.key : inside
+        offset = (shown as ParsedNode | undefined)?.range?.[0] ?? offset
+        node = inside
+      }
+      const { line, col } = lineCounter.linePos(offset)
+      return { line, column: col }
+    },
+  }
 }
+
+/** The value of a document of YAML. Throws like `openYaml`. */
+export const fromYaml = (text: string): unknown => openYaml(text).value
 
 const CONTROLS = /[\p{Cc}\u2028\u2029]/gu
 

@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { writeJson, type Client, type ManifestPlan } from '../../../typescript/src/index.ts'
 import { contextOf, type Context, type GlobalOptions, type Io } from '../context.ts'
+import { asPart } from '../json-pointers.ts'
 import { isObject, manifestIn } from '../manifest-file.ts'
 import { Differs, Misused, ofFiles, type LocationOf } from '../outcome.ts'
 import { toYaml } from '../output.ts'
@@ -32,7 +33,7 @@ function bySingleMembers({ path, before, after }: Difference): Difference[] {
     .filter((name) => writeJson(before[name]) !== writeJson(after[name]))
     .flatMap((name) =>
       bySingleMembers({
-        path: `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`,
+        path: `${path}/${asPart(name)}`,
         before: before[name],
         after: after[name],
       }),
