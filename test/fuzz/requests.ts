@@ -1,7 +1,7 @@
 /** Requests made from the service's own OpenAPI document: most are nearly valid, some have odd headers, types, paths or bodies. */
 import { gzipSync } from 'node:zlib'
 import type { Random } from '../chaos/random.ts'
-import { meantBody, signatureOf } from './meant.ts'
+import { meantBody, signatureOf } from './meaningful-bodies.ts'
 import { anyId, oddValue, valueFor, type Make, type Names, type Schema } from './values.ts'
 
 export type Document = {

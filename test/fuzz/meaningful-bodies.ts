@@ -1,5 +1,6 @@
 /** Meaningful bodies, for the operations that would refuse nearly all random ones; now and then one member is made odd. */
 import { createHmac } from 'node:crypto'
+import type { Random } from '../chaos/random.ts'
 import { oddValue, type Make } from './values.ts'
 
 /** The secret with which requests to `/ingest` are signed. */
@@ -20,12 +21,11 @@ let count = 0
 const idsOf = ({ names }: Make, kind: string): string[] => names.ids.get(kind) ?? []
 const own = (make: Make): string[] => idsOf(make, 'smartmodules').filter((id) => !id.startsWith('dps'))
 
+const filterConfig = (random: Random) => ({ field: 'n', operator: random.pick(['eq', 'gte', 'lt']), value: random.between(0, 9) })
+
 function stepsOf(make: Make): unknown[] {
   const { random } = make
-  const filter = {
-    module_id: 'dps/filter',
-    config: { field: 'n', operator: random.pick(['eq', 'gte', 'lt']), value: random.between(0, 9) },
-  }
+  const filter = { module_id: 'dps/filter', config: filterConfig(random) }
   const fields = { module_id: 'dps/map-fields', config: { uppercase: ['text'] } }
   const deployed = own(make)
   const step = deployed.length > 0 ? { module_id: random.pick(deployed) } : filter
@@ -47,8 +47,9 @@ function manifestOf({ random }: Make): Record<string, unknown> {
 function pipelineBody(operationId: string, make: Make): Record<string, unknown> | undefined {
   const { random } = make
   const streams = idsOf(make, 'streams')
+  // The version that runs is a canary only with another config.
   if (operationId === 'updatePipeline' && random.next() < 0.5)
-    return { canary: { step: 1, version: '1.0.0', ...random.pick([{}, { shadow: true }, { share: 0.5 }]) } }
+    return { canary: { step: 1, version: '1.0.0', config: filterConfig(random), ...random.pick([{}, { shadow: true }, { share: 0.5 }]) } }
   if (streams.length < 2) return undefined
   const change = { name: `fuzz-${++count}`, processors: stepsOf(make), tasks: random.between(1, 2), failure_threshold: 1 }
   if (operationId !== 'createPipeline') return change
