@@ -23,15 +23,15 @@ export type Interruption =
   | { kind: 'transaction_broken'; away?: { topic: string; partition: number } }
   /** The consumer group moved on: the assignment is void, and nothing of the transaction may count. */
   | { kind: 'assignment_lost' }
-  /** A lane gave the round up: it is replayed from the committed offsets. */
+  /** A lane gave the round up: it is run again from the committed offsets. */
   | { kind: 'round_lost' }
   /** Records of the round are to be attempted again. */
   | { kind: 'retry_later'; afterMs: number }
   /** Too many records failed: the task holds itself back until it is resumed. */
   | { kind: 'threshold_passed' }
-  /** Source or sink have other partitions now: the task starts over, so that records go by the new count. */
+  /** Source or sink have other partitions now: the task ends, and the runner starts it again, so that records go by the new count. */
   | { kind: 'partitions_changed' }
-  /** The place that the sink writes to has another form now: the task starts over, and opens the sink anew. */
+  /** The place that the sink writes to has another form now: the task ends, and the runner starts it again, with the sink opened anew. */
   | { kind: 'sink_changed' }
   /** Some partitions have no leader and are not read: their leaders are looked up. */
   | { kind: 'partitions_aside'; isRetriable: boolean }

@@ -2,6 +2,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Runners } from './supervisor/runners.ts'
 import { isOfStepTimes, STEP_MEASURES, type Measure } from '../../shared/model/telemetry.ts'
+import { isBalanced } from '../../shared/model/counters.ts'
 import { runOfReport, type ObservedTask } from '../../shared/model/observed.ts'
 
 type Collect = (set: (labels: Record<string, string | number>, value: number) => void) => void
@@ -64,8 +65,7 @@ function registerTaskMetrics(registry: Registry, observed: () => ObservedTask[])
     const balanced = new Map<string, number>()
     for (const { pipeline, partitions } of byRun(observed)) {
       for (const { totals } of partitions) {
-        const isBalanced = !totals || totals.in === totals.out + totals.filtered + totals.skipped + totals.failed + totals.absorbed
-        balanced.set(pipeline, Math.min(balanced.get(pipeline) ?? 1, isBalanced ? 1 : 0))
+        balanced.set(pipeline, Math.min(balanced.get(pipeline) ?? 1, !totals || isBalanced(totals) ? 1 : 0))
       }
     }
     for (const [run, value] of balanced) set({ pipeline: run }, value)

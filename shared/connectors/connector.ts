@@ -29,6 +29,10 @@ export type Direction<Open> = {
    * position.
    */
   holdsPosition?: readonly string[]
+  /** Of a source that reads its parts side by side: the config member that names the records' key. Records of one key stay in order. */
+  keyMember?: string
+  /** Of a sink that keeps the last of several records: the member that these share. Undefined where a config keeps all. */
+  lastWinsBy?: (config: unknown) => string | undefined
   /** Removes what opening created in the external system. Called when the pipeline is deleted. */
   dispose?: () => Promise<(config: unknown, context: ConnectorContext) => Promise<void>>
 }
@@ -40,6 +44,8 @@ export type TypedDirection<Open, Config extends z.ZodObject> = {
   open: () => Promise<(config: z.output<Config>, context: ConnectorContext) => Promise<Open>>
   check?: () => Promise<CheckConnector<z.output<Config>>>
   holdsPosition?: readonly (string & keyof z.output<Config>)[]
+  keyMember?: string & keyof z.output<Config>
+  lastWinsBy?: (config: z.output<Config>) => string | undefined
   dispose?: () => Promise<(config: z.output<Config>, context: ConnectorContext) => Promise<void>>
 }
 
@@ -47,10 +53,12 @@ export type TypedDirection<Open, Config extends z.ZodObject> = {
  * Returns the direction without its config's type. Its functions parse the config, and throw ZodError when it does not match the schema.
  */
 export function direction<Open, Config extends z.ZodObject>(typed: TypedDirection<Open, Config>): Direction<Open> {
-  const { config, fields, check, holdsPosition, dispose } = typed
+  const { config, fields, check, holdsPosition, keyMember, lastWinsBy, dispose } = typed
   return {
     config,
     ...(holdsPosition ? { holdsPosition } : {}),
+    ...(keyMember ? { keyMember } : {}),
+    ...(lastWinsBy ? { lastWinsBy: (given) => lastWinsBy(config.parse(given)) } : {}),
     ...(fields ? { fields: (given) => fields(config.parse(given)) } : {}),
     async open() {
       const open = await typed.open()

@@ -5,6 +5,9 @@
 import type { RecordBlock } from './record-block.ts'
 import type { SeenView } from './seen-entries.ts'
 
+/** Most bytes of a record; a larger one is refused while it is read. What is left of a batch is for what surrounds it. */
+export const RECORD_BYTES_MAX = 7 << 20
+
 /** One step of reading: records (may be none), the position after them, and changes to the permanent set of seen entries. */
 export type SourceRead = {
   block: RecordBlock

@@ -11,6 +11,10 @@ export const COUNTER = { in: 0, out: 1, filtered: 2, skipped: 3, failed: 4, abso
 /** Number of counters per step. */
 export const COUNTER_COUNT = COUNTERS.length
 
+/** Whether each record that came in is counted once among what became of them. */
+export const isBalanced = ({ in: input, out, filtered, skipped, failed, absorbed }: Counters): boolean =>
+  input === out + filtered + skipped + failed + absorbed
+
 /** The counters by name, from counts in the order of COUNTERS. */
 export function namedCounters(counts: ArrayLike<number>): Counters {
   return {

@@ -68,7 +68,7 @@ function optionsOf(batches: Buffer[], done: string[], run: (parts: RoundPartitio
         failedIn: () => [],
       },
     }),
-    isMine: () => true,
+    isAtWork: () => true,
     isOwner: () => true,
     onWaiting: nothing,
     onSkipped: nothing,
@@ -112,7 +112,7 @@ it('the position moves past a marker behind the last record within about a minut
   const run = (parts: RoundPartition[]) =>
     parts.map((part) => ({ ...outcomeOf(part), ...(part.position === 1n ? { records: 0, counts: new Float64Array(7) } : {}) }))
   const batches = [batchAt(0n), batchAt(1n, TRANSACTIONAL | CONTROL)]
-  const options = optionsOf(batches, done, run, { positions, rows: undefined, isMine: () => !isOver })
+  const options = optionsOf(batches, done, run, { positions, rows: undefined, isAtWork: () => !isOver })
   const fetch: RoundsOptions['fetch'] = async (...asked) => {
     if (isOver) throw new Interrupted('round_lost', 'the test is over')
     return options.fetch(...asked)

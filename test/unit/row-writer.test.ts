@@ -47,7 +47,7 @@ function openWriter(planned: [number, PlannedRange][], lettersEnd = 50n, more: o
     onCommit: nothing,
     budget: { hold: nothing, isCrowded: () => false },
     size: createRoundSize(1 << 20),
-    isMine: () => true,
+    isAtWork: () => true,
     hasNext: () => false,
     onWaiting: nothing,
     now: Date.now,
@@ -127,7 +127,7 @@ describe('a range that a sink with a position does not take within its limit', (
         return { kind: 'retry', afterMs: 0, reason: 'no answer' }
       },
     }
-    const { writer } = openWriter(planned, 50n, { sink, size, isMine: () => tries.length < 4 })
+    const { writer } = openWriter(planned, 50n, { sink, size, isAtWork: () => tries.length < 4 })
     const write = async () => {
       const round = outcome(0, [])
       await writer.take(RUNNING, [{ ...round, rows: [{ ...round.rows[0]!, bytes: new Uint8Array(size.bytesMax()) }] }], 1, () => {})

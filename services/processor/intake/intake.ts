@@ -74,7 +74,7 @@ export function startIntake(options: IntakeOptions): Task {
       (split) => states.get(split)!.position,
       (split) => seen.get(split)!,
     )
-    const isMine = () => isAtWorkOn(member, owned)
+    const isAtWork = () => isAtWorkOn(member, owned)
     /** The reader uses the same entries, so it knows the committed ones from then on. */
     async function commit(reads: readonly SplitRead[]): Promise<void> {
       const written = await writer.write(reads)
@@ -90,13 +90,13 @@ export function startIntake(options: IntakeOptions): Task {
     }
     member.onInterrupt = () => void reader.close()
     try {
-      while (isMine()) {
+      while (isAtWork()) {
         const reads = await reader.take().catch(asAway)
-        if (!isMine()) return
-        if (!reads) return await idle(isMine)
+        if (!isAtWork()) return
+        if (!reads) return await idle(isAtWork)
         await commit(reads)
         const before = reads.flatMap(({ split, read }) => (read.forgetBefore === undefined ? [] : [[split, read.forgetBefore] as const]))
-        await forget(cluster, seenTopic, seen, new Map(before), remove, isMine)
+        await forget(cluster, seenTopic, seen, new Map(before), remove, isAtWork)
       }
     } finally {
       member.onInterrupt = undefined
@@ -105,9 +105,9 @@ export function startIntake(options: IntakeOptions): Task {
   }
 
   /** Every split has reached its end. The task stays in the group, so that the committed positions are kept. */
-  async function idle(isMine: () => boolean): Promise<void> {
+  async function idle(isAtWork: () => boolean): Promise<void> {
     member.become('running', READ_TO_END)
-    while (isMine()) await member.pause(IDLE_LOOK_MS)
+    while (isAtWork()) await member.pause(IDLE_LOOK_MS)
   }
 
   async function run(): Promise<TaskEnd> {

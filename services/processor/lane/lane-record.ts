@@ -2,6 +2,7 @@
 import type { Worker } from 'node:worker_threads'
 import type { CallWatch } from '../../../shared/smartmodule/host/call-watch.ts'
 import type { FailureBook } from './failure-book.ts'
+import type { Quarantine } from './quarantine.ts'
 import type { LaneChain, PartitionOutcome, RoundPartition } from './messages.ts'
 
 /** The outcomes of a round, and what is left of it to run later. */
@@ -26,6 +27,7 @@ export type Registered = {
   id: number
   spec: LaneChain
   failureBook: FailureBook
+  quarantine: Quarantine
   opening: PromiseWithResolvers<void>
   failure?: Error
   isSlow: boolean

@@ -134,7 +134,7 @@ async function run({ chainId, roundId, partitions, nowMs, lostMax, outputBytesMa
     if (error instanceof TooManyTraps) return say({ type: 'trapped', roundId, step: error.step, message })
     if (error instanceof CorruptBatch || error instanceof SmartModuleTrap || error instanceof RecordRefused)
       return say({ type: 'broken', roundId, message, isFinal: true })
-    // The round is replayed, by then perhaps with the revision that knows the schema.
+    // The round is run again, by then perhaps with the revision that knows the schema.
     if (error instanceof UnknownSchema) return say({ type: 'waiting', roundId, message })
     // Unexpected: the kernel may be in an inconsistent state, so this lane must not run another round.
     setImmediate(() => {

@@ -5,7 +5,7 @@
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import type { RefusedRecord } from '../../../shared/connectors/sink.ts'
 import { lastChain } from '../../../shared/smartmodule/host/call-watch.ts'
-import type { PlugInAnswer, PlugInRequest } from '../../../shared/model/plug-in-requests.ts'
+import type { PlugInAnswer, PlugInRequest } from '../../../shared/model/plug-in-http.ts'
 import { Interrupted } from '../interruption.ts'
 import type { BufferPool } from './buffer-pool.ts'
 import type { Measure } from '../../../shared/model/telemetry.ts'
@@ -74,10 +74,9 @@ export function openLanes(options: LanesOptions): Lanes {
   let nextChain = 1
   let nextRound = 1
   const { count, callTimeoutMs, kernel, inputs, now } = options
-  const quarantine = createQuarantine()
   const threads = startLaneThreads({ kernel, count, onMessage, onCrash, notesFd: options.notesFd, onStuck: options.onStuck })
-  const turns = createTurns({ threads, inputs, quarantine, onMeasured: options.onMeasured, now })
-  const watchdog = startWatchdog({ threads, turns, quarantine, count, callTimeoutMs, lose })
+  const turns = createTurns({ threads, inputs, onMeasured: options.onMeasured, now })
+  const watchdog = startWatchdog({ threads, turns, count, callTimeoutMs, lose })
 
   function onMessage(lane: Lane, message: FromLane): void {
     switch (message.type) {
@@ -152,7 +151,7 @@ export function openLanes(options: LanesOptions): Lanes {
 
   async function register(spec: LaneChain, signal: AbortSignal): Promise<Registered> {
     const opening = Promise.withResolvers<void>()
-    const chain: Registered = { id: nextChain++, spec, failureBook: createFailureBook(), opening, isSlow: false, calm: 0, crashes: 0 }
+    const chain = newChain(nextChain++, spec, opening)
     // The first chain does not share the processors with lanes that only start; the second one has a lane of its own.
     if (threads.all().some(({ chains }) => chains.size > 0)) threads.fill()
     const lane = leastLoaded(threads.all())
@@ -183,6 +182,17 @@ export function openLanes(options: LanesOptions): Lanes {
     },
   }
 }
+
+const newChain = (id: number, spec: LaneChain, opening: Registered['opening']): Registered => ({
+  id,
+  spec,
+  failureBook: createFailureBook(),
+  quarantine: createQuarantine(),
+  opening,
+  isSlow: false,
+  calm: 0,
+  crashes: 0,
+})
 
 /** A chain of the lane; the one that is running there may have been moved to another one meanwhile. */
 const chainOf = (lane: Lane, id: number): Registered | undefined =>

@@ -7,7 +7,7 @@ import type { RowFormat } from '../../../shared/connectors/row-format.ts'
 import type { Rows } from '../../../shared/connectors/sink.ts'
 import type { Measure } from '../../../shared/model/telemetry.ts'
 import type { CanarySpec, KnownFailures } from '../../../shared/smartmodule/host/spec.ts'
-import type { PlugInAnswer, PlugInRequest } from '../../../shared/model/plug-in-requests.ts'
+import type { PlugInAnswer, PlugInRequest } from '../../../shared/model/plug-in-http.ts'
 import type { LaneLine } from './lane-telemetry.ts'
 
 /** A version of a SmartModule as a lane needs it. The module is compiled once per runner and posted by reference. */
@@ -79,7 +79,7 @@ export type RoundPartition = {
   aborted: AbortedTransaction[]
   /** About so many records are run at once, and the rest is left to another run: a job keeps to its rate. */
   recordsMax?: number
-  hints?: KnownFailures
+  knownFailures?: KnownFailures
 }
 
 /** The first `length` bytes of `bytes` are the batch; it goes to `partition` of its topic. */

@@ -121,7 +121,7 @@ export function openPartitionOutput(context: RunContext, input: RoundPartition) 
   /** D3: every failed record gets a dead letter, unless it has one already. */
   function takeFailures(section: Buffer, count: number, header: SectionHeader, selected: Selected | undefined): void {
     const fresh = output.failures
-      .filter(({ delta }) => !input.hints?.deadLettered.has(header.baseOffset + BigInt(delta)))
+      .filter(({ delta }) => !input.knownFailures?.deadLettered.has(header.baseOffset + BigInt(delta)))
       .map((failure) => withReason(failure, decode?.reasonAt(failure.delta)))
     deadLetterOffsets.push(...fresh.map(({ delta }) => header.baseOffset + BigInt(delta)))
     output.failures.length = 0
@@ -160,7 +160,7 @@ export function openPartitionOutput(context: RunContext, input: RoundPartition) 
         },
         target,
         output,
-        input.hints,
+        input.knownFailures,
       )
       if (rowBuffer && rowBuffer.used > ROWS_BYTES) handRows(rowBuffer)
       if (output.failures.length > 0) takeFailures(section, count, header, selected)

@@ -1,5 +1,5 @@
 /** HTTP requests of a lane's plug-ins: a lane has no connection, so the main thread sends them and answers. */
-import type { PlugInAnswer, PlugInRequest, SendRequest } from '../../../shared/model/plug-in-requests.ts'
+import type { PlugInAnswer, PlugInRequest, SendRequest } from '../../../shared/model/plug-in-http.ts'
 import type { FromLane } from './messages.ts'
 
 /** `ask` posts to the main thread, which always answers. */

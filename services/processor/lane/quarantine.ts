@@ -1,6 +1,7 @@
 /**
- * Counts how often a SmartModule version cost an instance or a lane. At the limit it is quarantined for the chain that runs it: one bad
- * deploy must not keep the runner busy replacing lanes. An error that a module reports for a record does not count.
+ * Counts how often a SmartModule version cost a chain an instance or a lane. At the limit it is quarantined for that chain: one bad deploy
+ * must not keep the runner busy replacing lanes. Another chain with this version has its own count, and so has this one once its pipeline
+ * is started again. An error that a module reports for a record does not count.
  */
 import { Interrupted } from '../interruption.ts'
 import type { LaneChain } from './messages.ts'

@@ -87,8 +87,9 @@ export async function runPartition(
     return part.count === 0 ? undefined : runBatch(part.section, part.count, header, selected)
   }
 
-  // No gathering where offsets matter (jobs, replays of failed rounds), where values are decoded one by one, or where records take long.
-  const gatherer = spec.job || decode || input.hints || isAsking || recordsMax < Infinity ? undefined : createGatherer(kernel)
+  // No gathering where offsets matter (jobs, failed rounds that are run again), where values are decoded one by one, or where records take
+  // long.
+  const gatherer = spec.job || decode || input.knownFailures || isAsking || recordsMax < Infinity ? undefined : createGatherer(kernel)
   /** The offset after all batches seen so far; the position follows once the gathered batches have run. */
   let reached = position
 

@@ -5,12 +5,11 @@ import type { Lane, QueuedRound, Registered } from './lane-record.ts'
 import { post, type LaneThreads } from './lane-threads.ts'
 import type { LanesOptions } from './lanes.ts'
 import type { FromLane } from './messages.ts'
-import { quarantinedBy, type Quarantine } from './quarantine.ts'
+import { quarantinedBy } from './quarantine.ts'
 
 export type TurnsOptions = {
   threads: LaneThreads
   inputs: BufferPool
-  quarantine: Quarantine
   onMeasured: LanesOptions['onMeasured']
   now: () => number
 }
@@ -22,17 +21,17 @@ const CALM_TURNS = 50
 /** How soon a round that waits for something is tried again. */
 const WAITING_MS = 500
 
-export function createTurns({ threads, inputs, quarantine, onMeasured, now }: TurnsOptions) {
+export function createTurns({ threads, inputs, onMeasured, now }: TurnsOptions) {
   /** Gives the lane its next turn: a whole round when no other waits, otherwise one partition of it, so that turns stay short. */
   function next(lane: Lane): void {
     const round = lane.rounds.shift()
     if (!round) return
     const { chain, roundId } = round
     const partitions = lane.rounds.length === 0 ? round.waiting.splice(0) : round.waiting.splice(0, 1)
-    for (const each of partitions) each.hints = chain.failureBook.of(each.partition)
+    for (const each of partitions) each.knownFailures = chain.failureBook.of(each.partition)
     lane.running = round
     lane.turnTicks = 0
-    const lostMax = chain.spec.steps.map(({ sha256 }) => quarantine.left(sha256) - 1)
+    const lostMax = chain.spec.steps.map(({ sha256 }) => chain.quarantine.left(sha256) - 1)
     const limits = { nowMs: now(), lostMax, outputBytesMax: round.outputBytesLeft }
     post(
       lane,
@@ -47,7 +46,7 @@ export function createTurns({ threads, inputs, quarantine, onMeasured, now }: Tu
     if (!lane.running) next(lane)
   }
 
-  function addLosses({ spec }: Registered, lost: number[]): void {
+  function addLosses({ spec, quarantine }: Registered, lost: number[]): void {
     for (const [step, count] of lost.entries()) if (count > 0) quarantine.add(spec.steps[step]!.sha256, count)
   }
 

@@ -7,14 +7,13 @@ import { callUnderWay, isWaiting } from '../../../shared/smartmodule/host/call-w
 import { Interrupted } from '../interruption.ts'
 import type { Lane, Registered } from './lane-record.ts'
 import { isOnlySlow, post, type LaneThreads } from './lane-threads.ts'
-import { quarantinedBy, type Quarantine } from './quarantine.ts'
+import { quarantinedBy } from './quarantine.ts'
 import { threadCpuMs, workedMs } from './thread-time.ts'
 import type { Turns } from './turns.ts'
 
 export type WatchdogOptions = {
   threads: LaneThreads
   turns: Turns
-  quarantine: Quarantine
   /** Configured lanes, without those added for slow chains. */
   count: number
   callTimeoutMs: number
@@ -46,7 +45,7 @@ export function leastLoaded(lanes: readonly Lane[]): Lane {
   return lanes.toSorted((a, b) => cost(a) - cost(b))[0]!
 }
 
-export function startWatchdog({ threads, turns, quarantine, count, callTimeoutMs, lose }: WatchdogOptions): { close(): void } {
+export function startWatchdog({ threads, turns, count, callTimeoutMs, lose }: WatchdogOptions): { close(): void } {
   /** The slow chain keeps its lane; the other chains move to another lane with their waiting rounds. */
   function setApart(lane: Lane, slow: Registered): void {
     slow.isSlow = true
@@ -101,7 +100,7 @@ export function startWatchdog({ threads, turns, quarantine, count, callTimeoutMs
     if (chain && step) {
       if (call.partition < 0) chain.failure = new Interrupted('failed', message)
       // Of two versions it is not known which one hangs: the new one is blamed.
-      else if (quarantine.add((step.canary ?? step).sha256, 1)) chain.failure = quarantinedBy(chain.spec, call.step, message, true)
+      else if (chain.quarantine.add((step.canary ?? step).sha256, 1)) chain.failure = quarantinedBy(chain.spec, call.step, message, true)
       else chain.failureBook.addHang(call.partition, call.first, call.last, call.step, message)
     }
     lose(lane, message)

@@ -31,7 +31,7 @@ export type Work = {
 /** `failuresMax`: failures in a row that no broker, sink or source explains, before the pipeline is failed with their cause. */
 export type Patience = { minMs: number; maxMs: number; failuresMax: number }
 
-const REPLAY_AFTER_MS = 20
+const RUN_AGAIN_AFTER_MS = 20
 const SHOWN_FROM_MS = 500
 
 /**
@@ -46,11 +46,11 @@ export async function runAssignments(
 ): Promise<TaskEnd> {
   let backoffMs = patience.minMs
   let failures = 0
-  let isBroken = false
+  let mustStartOver = false
   while (!member.isStopping) {
     member.forgetWakes()
     // While it can't start over it goes on showing why.
-    if (!isBroken || member.isResting()) member.become(member.isResting() ? 'paused' : 'running', member.heldBack ?? null)
+    if (!mustStartOver || member.isResting()) member.become(member.isResting() ? 'paused' : 'running', member.heldBack ?? null)
     await member.waitUntil(() => member.isStopping || work.isPreparing() || (member.assignment !== undefined && !member.isResting()))
     if (member.isStopping) break
     await work.prepare()
@@ -58,8 +58,8 @@ export async function runAssignments(
     if (!owned || member.isResting()) continue
     const before = work.recordsDone()
     try {
-      if (isBroken) await work.startOver()
-      isBroken = false
+      if (mustStartOver) await work.startOver()
+      mustStartOver = false
       member.become('running')
       if (await work.run(owned)) return { kind: 'finished' }
       backoffMs = patience.minMs
@@ -86,11 +86,11 @@ export async function runAssignments(
           continue
         // Nothing was being written here either. The quarantine bounds how many lanes a module can cost.
         case 'round_lost':
-          await member.pause(REPLAY_AFTER_MS)
+          await member.pause(RUN_AGAIN_AFTER_MS)
           continue
         case 'sink_moved':
           member.become('running', `retrying: ${reason}`)
-          await backOff(REPLAY_AFTER_MS)
+          await backOff(RUN_AGAIN_AFTER_MS)
           continue
         case 'sink_away':
           // The task's own backoff applies unless the sink asks for a longer one.
@@ -122,7 +122,7 @@ export async function runAssignments(
       member.become('running', `retrying: ${reason}`)
       log('warn', `round dropped, reading again from the committed offsets: ${reason}`)
       // At once, so that a transaction that was left open ends; where it fails, it is tried again after the backoff.
-      isBroken = await work.startOver().then(
+      mustStartOver = await work.startOver().then(
         () => false,
         (cause: unknown) => {
           if (interruptionOf(cause).kind === 'taken_over') throw cause

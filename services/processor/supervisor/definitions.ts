@@ -17,8 +17,8 @@ export type DefinitionCopy = {
   account(id: string): AccountState | undefined
   /** The accounts' secrets by owner, decrypted where there is a key. */
   secretsOf(accounts: ReadonlySet<string>): Record<string, Secret>
-  /** Grows whenever a secret was changed. */
-  secretsVersion(): number
+  /** Grows whenever a secret of one of the accounts was changed. */
+  secretsVersion(accounts: ReadonlySet<string>): number
   /** A binary that a kept revision of one of the accounts uses; undefined where there is none. */
   smartModule(accounts: ReadonlySet<string>, sha256: string): Buffer | undefined
   caughtUp: Promise<void>
@@ -38,7 +38,9 @@ export function openDefinitions(
   const binaries = new Map<string, Buffer>()
   const secrets = new Map<string, Envelope>()
   const accounts = new Map<string, AccountState>()
-  let secretsVersion = 0
+  /** By account, the number of its last change of a secret. */
+  const secretsChanged = new Map<string, number>()
+  let secretChanges = 0
 
   function apply(key: string, value: Buffer | null): void {
     const slash = key.indexOf('/')
@@ -62,7 +64,7 @@ export function openDefinitions(
         return
       case 'secret': {
         const parsed = Envelope.safeParse(value && parseJson(value))
-        secretsVersion++
+        secretsChanged.set(id.slice(0, id.indexOf('/')), ++secretChanges)
         if (value === null) secrets.delete(id)
         else if (parsed.success) secrets.set(id, parsed.data)
         else onError(new Error(`the secret ${id} can't be parsed`))
@@ -122,7 +124,7 @@ export function openDefinitions(
       }
       return found
     },
-    secretsVersion: () => secretsVersion,
+    secretsVersion: (of) => Math.max(0, ...[...of].map((account) => secretsChanged.get(account) ?? 0)),
     smartModule: (accounts, sha256) => (isUsedBy(accounts, sha256) ? binaries.get(sha256) : undefined),
     close: () => following.close(),
   }

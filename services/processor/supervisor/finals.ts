@@ -9,7 +9,7 @@ export type FinalsOptions = {
   /** Whether a runner may still have the task. */
   holds(taskKey: string): boolean
   /** Whether this processor is to run the task, or to report it. */
-  isMine(definition: PipelineDefinition, id: TaskId): boolean
+  isPlacedHere(definition: PipelineDefinition, id: TaskId): boolean
   now(): number
 }
 
@@ -27,7 +27,7 @@ export function reportOfNone(
   return { ...runOf(definition), role, task, processor_id: processorId, revision, attempt, status, reason, at, ...work }
 }
 
-export function createFinals({ processorId, pipelines, holds, isMine, now }: FinalsOptions) {
+export function createFinals({ processorId, pipelines, holds, isPlacedHere, now }: FinalsOptions) {
   /** The final report of each task of a stopped pipeline, kept until the task starts again or the pipeline is deleted. */
   const finals = new Map<string, ObservedTask>()
 
@@ -56,7 +56,7 @@ export function createFinals({ processorId, pipelines, holds, isMine, now }: Fin
       for (const [key, last] of finals) {
         const definition = pipelines.get(runOfReport(last))
         // A task that has moved is its new owner's to report.
-        if (!definition || (isTaskOver(last) && !isMine(definition, last))) finals.delete(key)
+        if (!definition || (isTaskOver(last) && !isPlacedHere(definition, last))) finals.delete(key)
       }
       for (const [runId, definition] of pipelines) {
         if (definition.desired !== 'stopped') continue
@@ -65,14 +65,14 @@ export function createFinals({ processorId, pipelines, holds, isMine, now }: Fin
           const known = finals.get(key)
           const isReported = known?.status === 'stopped' && known.revision === definition.revision && known.attempt === definition.attempt
           if (holds(key) || isReported) continue
-          if (isMine(definition, id)) finals.set(key, idle(definition, id, 'stopped', null))
+          if (isPlacedHere(definition, id)) finals.set(key, idle(definition, id, 'stopped', null))
         }
       }
     },
     /** All of this processor's tasks of a run that must not run, but for those that a runner still has. */
     idle: (definition: PipelineDefinition, status: 'stopped' | 'failed', reason: string): ObservedTask[] =>
       tasksOf(definition)
-        .filter((id) => isMine(definition, id) && !holds(observedKey(runIdOf(definition), id)))
+        .filter((id) => isPlacedHere(definition, id) && !holds(observedKey(runIdOf(definition), id)))
         .map((id) => idle(definition, id, status, reason)),
   }
 }

@@ -64,7 +64,7 @@ function createAccounts({ definitions, connectorDefaults }: Pick<RunnerGroupOpti
     send(to: RunnerProcess, placement: Placement): void {
       const before = known.size
       for (const { definition } of placement.values()) known.add(definition.account_id)
-      const version = definitions.secretsVersion()
+      const version = definitions.secretsVersion(known)
       if (secretsVersion === version && known.size === before) return
       secretsVersion = version
       const defaults = Object.fromEntries([...known].map((id) => [id, accountDefaultsOf(connectorDefaults, id)]))

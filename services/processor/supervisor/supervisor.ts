@@ -59,9 +59,9 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
     onDeclined,
     onFreed: () => reconcile(),
   })
-  const finals = createFinals({ ...options, processorId, pipelines, holds: runners.holds, isMine })
+  const finals = createFinals({ ...options, processorId, pipelines, holds: runners.holds, isPlacedHere })
 
-  function isMine(definition: PipelineDefinition, id: TaskId): boolean {
+  function isPlacedHere(definition: PipelineDefinition, id: TaskId): boolean {
     const runId = runIdOf(definition)
     const members = declined.eligible(fleet.members(), runId, id, definition.attempt, definition.revision)
     return placeTask(members, runId, id) === processorId
@@ -94,7 +94,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
       if (definition.desired === 'stopped' || isSuspended(definition) || verdicts.of(definition) !== undefined) continue
       // A task that has failed or finished stays so until the next attempt, whichever runner it would be in.
       const tasks = tasksOf(definition).filter(
-        (id) => !isHalted(definition, id) && isMine(definition, id) && !finals.isSettled(definition, id),
+        (id) => !isHalted(definition, id) && isPlacedHere(definition, id) && !finals.isSettled(definition, id),
       )
       if (tasks.length === 0) continue
       for (const task of tasks) finals.forget(observedKey(runId, task))
@@ -109,7 +109,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
   function reconcile(): void {
     // While it drains the fleet has left it out: what runs goes on until `close`.
     if (closed || draining) return
-    failedChains.update(pipelines, [...finals.reports(), ...runners.reports()], isMine)
+    failedChains.update(pipelines, [...finals.reports(), ...runners.reports()], isPlacedHere)
     runners.place(placements())
     finals.update()
     declined.update()

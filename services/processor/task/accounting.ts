@@ -4,7 +4,7 @@
  * dead letter, and nothing is in flight.
  */
 import type { Counters } from '../../../shared/model/observed.ts'
-import { COUNTER, COUNTER_COUNT, namedCounters } from '../../../shared/model/counters.ts'
+import { COUNTER, COUNTER_COUNT, isBalanced, namedCounters } from '../../../shared/model/counters.ts'
 import { Interrupted } from '../interruption.ts'
 import { parseCommitMetadata } from '../../../shared/model/commit-metadata.ts'
 
@@ -120,8 +120,9 @@ function chainTotals(counts: Float64Array): number[] {
 
 /** `step` -1 means the whole chain. */
 function assertBalance(row: number[], partition: number, step: number): void {
-  const [input, out, filtered, skipped, failed, absorbed] = row as [number, number, number, number, number, number]
-  if (input === out + filtered + skipped + failed + absorbed) return
+  const counters = namedCounters(row)
+  if (isBalanced(counters)) return
+  const { in: input, out, filtered, skipped, failed, absorbed } = counters
   // A fault of the service, and reason enough to stop.
   throw new Interrupted(
     'failed',

@@ -56,7 +56,7 @@ export async function runAssignment(options: AssignmentOptions, owned: Assignmen
   if (loaded.unmirrored.length > 0) await transactions.commit(target, loaded.unmirrored)
   const aside = await findAside(owned.partitions, targets, !sink && !isByKey, options.awayDeadLetters)
   if (aside.length > 0) member.become('running', `waiting: the targets of partitions ${aside.join(', ')} have no leader; the others go on`)
-  const isMine = () => isAtWorkOn(member, owned)
+  const isAtWork = () => isAtWorkOn(member, owned)
 
   function rounds({ running, sink: to, planned }: Writing): Promise<boolean> {
     const rows: RoundsOptions['rows'] = to && {
@@ -73,7 +73,7 @@ export async function runAssignment(options: AssignmentOptions, owned: Assignmen
       rows,
       running,
       // Positions set by the user must be reloaded: a switch between two rounds would keep the old ones.
-      isMine: () => isMine() && !revisions.isReset(),
+      isAtWork: () => isAtWork() && !revisions.isReset(),
       isOwner: () => member.assignment === owned,
       onWaiting: (why) => member.become('running', why === null ? null : `retrying: ${why}`),
       onSkipped: (partition, from, until) =>
@@ -95,7 +95,7 @@ export async function runAssignment(options: AssignmentOptions, owned: Assignmen
       throw new Interrupted(kind, 'the current revision writes the planned range')
     })
     await planners.close()
-    if (!isMine()) return false
+    if (!isAtWork()) return false
   }
   await planners.close()
   return rounds({ running: revisions.current, sink, planned: [] })

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis'
 import type { ConnectorContext } from '../connector.ts'
 import { nextCount, type AnswerSize } from '../next-count.ts'
 import { createBlockBuilder } from '../record-block.ts'
-import type { OpenSource, SourceRead } from '../source.ts'
+import { RECORD_BYTES_MAX, type OpenSource, type SourceRead } from '../source.ts'
 import { answerOf, connectRedis, failureOf } from './connection.ts'
 import type { RedisSourceConfig } from './connector.ts'
 
@@ -12,8 +12,6 @@ const WAIT_MS = 500
 const ENTRIES_FIRST = 1
 /** The number of entries requested depends on the size of earlier ones, so that a reply has about this many bytes. */
 const ANSWER: AnswerSize = { bytes: 1 << 20, countMax: 1000 }
-/** Most bytes of a record; leaves room for the rest of a batch. */
-const RECORD_BYTES_MAX = 7 << 20
 const FIRST_ID = '0-0'
 
 type Entry = [id: Buffer, fields: Buffer[]]

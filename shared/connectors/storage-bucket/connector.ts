@@ -251,6 +251,8 @@ export const bucketConnector: Connector = {
   source: direction({
     config: BucketSourceConfig,
     fields: fieldsOf,
+    // Objects are read side by side.
+    keyMember: 'key',
     open: async () => (await import('./source.ts')).openBucketSource,
     check: async () => (await import('./check.ts')).checkBucket,
   }),

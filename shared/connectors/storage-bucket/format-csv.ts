@@ -208,10 +208,10 @@ export function openCsv(
   /** The rest of a line that was refused already is being skipped. */
   let isTooLong = false
 
-  /** Counts a row. True if it was read before, so that it is skipped. */
-  function isBehind(): boolean {
-    if (skipped > 0) return skipped-- > 0
-    records++
+  /** Counts a row; false for one that was read before, and is skipped. */
+  function takeRow(): boolean {
+    if (skipped === 0) return ++records > 0
+    skipped--
     return false
   }
 
@@ -220,7 +220,7 @@ export function openCsv(
       names = columnNames(row.map((name) => name ?? ''))
       return
     }
-    if (isBehind()) return
+    if (!takeRow()) return
     // A row may be longer than the header, in which a name like `column3` may stand for another place.
     if (names && names.length < row.length) names = columnNames([...names, ...row.slice(names.length).map(() => '')])
     const members = row.map((value, index): [string, Cell] => [names?.[index] ?? `column${index + 1}`, value])
@@ -230,7 +230,7 @@ export function openCsv(
   function refuse(line: Buffer, reason: string): void {
     if (header && !names)
       throw new ObjectMalformed(`the first row of the object ${object}, which names the columns, is malformed: ${reason}`)
-    if (!isBehind()) into.refuse('malformed_row', `row ${records} of the object ${object}: ${reason}`, line)
+    if (takeRow()) into.refuse('malformed_row', `row ${records} of the object ${object}: ${reason}`, line)
   }
 
   const split = openSplitter({ delimiter, quote, empty, encoding }, addRow, refuse)

@@ -4,7 +4,8 @@
  */
 import { isSpace } from '../../model/json-text.ts'
 import type { BlockBuilder } from '../record-block.ts'
-import { ObjectMalformed, RECORD_BYTES_MAX, type FormatReader } from './format-reader.ts'
+import { RECORD_BYTES_MAX } from '../source.ts'
+import { ObjectMalformed, type FormatReader } from './format-reader.ts'
 
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 

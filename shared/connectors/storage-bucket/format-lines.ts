@@ -4,7 +4,8 @@
  */
 import { isUtf8 } from 'node:buffer'
 import { REFUSED_VALUE_BYTES, type BlockBuilder } from '../record-block.ts'
-import { RECORD_BYTES_MAX, type FormatReader } from './format-reader.ts'
+import { RECORD_BYTES_MAX } from '../source.ts'
+import type { FormatReader } from './format-reader.ts'
 
 const LINE_FEED = 0x0a
 const CARRIAGE_RETURN = 0x0d

@@ -20,8 +20,5 @@ export type FormatReader = {
   end(): void | Promise<void>
 }
 
-/** A larger record is refused while it is read: an endless line must not fill the memory. */
-export const RECORD_BYTES_MAX = 7 << 20
-
 /** Encodings of which line breaks, quotes and delimiters are those of ASCII, so that rows are found before they are decoded. */
 export const CSV_ENCODINGS = ['utf-8', 'windows-1250', 'windows-1251', 'windows-1252', 'iso-8859-15'] as const

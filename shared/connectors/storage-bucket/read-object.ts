@@ -76,11 +76,11 @@ export function createObjectReader(
   context: Pick<ConnectorContext, 'log' | 'mask'>,
 ): ReadObject {
   /** The last object that the store gave out. */
-  let witness: ObjectInfo | undefined
+  let lastReadable: ObjectInfo | undefined
   /** Whether others can be read now: a key that may read none, also for a while, must not make dead letters of all. */
   const mayReadOthers = async (signal: AbortSignal): Promise<boolean> => {
-    if (!witness) return false
-    const read = store.read(witness, 0, signal).then((body) => body.destroy())
+    if (!lastReadable) return false
+    const read = store.read(lastReadable, 0, signal).then((body) => body.destroy())
     return read.then(
       () => true,
       () => false,
@@ -93,7 +93,7 @@ export function createObjectReader(
     const isPlain = compression === 'none'
     const readable = await store.read(object, isPlain ? from.b : 0, signal)
     // Nothing is asked of the store for an empty object.
-    if (object.size > 0) witness = object
+    if (object.size > 0) lastReadable = object
     const skipping = isPlain || from.b === 0 ? [] : [skip(from.b)]
     return chained(readable, [...decompressorOf(compression), ...skipping])
   }

@@ -56,20 +56,20 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
     isNew: (object: ObjectInfo) => boolean,
     at: Position | undefined,
     signal: AbortSignal,
-  ): Promise<{ half: ObjectInfo | undefined; others: ObjectInfo[]; isAll: boolean; newest: number }> {
+  ): Promise<{ begun: ObjectInfo | undefined; others: ObjectInfo[]; isAll: boolean; newest: number }> {
     const first = createFirstInOrder(foundMax, config.order === 'name' ? byName : byTime)
-    let half: ObjectInfo | undefined
+    let begun: ObjectInfo | undefined
     let newest = 0
     for await (const page of store.list(config.prefix, signal))
       for (const object of page) {
         if (!isOwn(object, split)) continue
         newest = Math.max(newest, object.modifiedAt)
         if (!isNew(object)) continue
-        if (object.key === at?.o && object.etag === at.e) half = object
+        if (object.key === at?.o && object.etag === at.e) begun = object
         else first.add(object)
       }
     const { items, isAll } = first.take()
-    return { half, others: items, isAll, newest }
+    return { begun, others: items, isAll, newest }
   }
 
   return {
@@ -90,24 +90,24 @@ export async function openBucketSource(config: BucketSourceConfig, context: Conn
       while (!signal.aborted) {
         const from = performance.now()
         const isNew = (object: ObjectInfo) => done.get(object.key)?.etag !== object.etag && !isRead(seen, object, readBefore)
-        const { half, others, isAll, newest } = await findNew(split, isNew, at, signal).catch((error: unknown) => {
-          if (signal.aborted) return { half: undefined, others: [], isAll: true, newest: 0 }
+        const { begun, others, isAll, newest } = await findNew(split, isNew, at, signal).catch((error: unknown) => {
+          if (signal.aborted) return { begun: undefined, others: [], isAll: true, newest: 0 }
           throw error
         })
-        const objects = half ? [half, ...others] : others
+        const objects = begun ? [begun, ...others] : others
         let isWhole = isAll
         let withheld: Error | undefined
         const doneBefore = done.size
         for (const object of objects) {
           if (signal.aborted) return
-          const start = object === half && at ? at : { o: object.key, e: object.etag, b: 0, n: 0 }
+          const start = object === begun && at ? at : { o: object.key, e: object.etag, b: 0, n: 0 }
           const reading = readAll(object, start, builder, signal)
           let step = await reading.next()
           for (; !step.done; step = await reading.next()) yield take(step.value)
           if (signal.aborted) return
           if (step.value !== 'read') {
             // Its position must not be lost: what is before it is committed.
-            if (step.value !== 'later' && object === half) throw step.value
+            if (step.value !== 'later' && object === begun) throw step.value
             isWhole = false
             if (step.value !== 'later') withheld = step.value
             yield take(nowhere())

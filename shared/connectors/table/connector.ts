@@ -121,5 +121,6 @@ export const tableConnector: Connector = {
     open: async () => (await import('./sink.ts')).openTableSink,
     check: async () => (await import('./check.ts')).checkTable,
     holdsPosition: ['connection'],
+    lastWinsBy: ({ mode, key }) => (mode === 'insert' ? undefined : key?.[0]),
   }),
 }

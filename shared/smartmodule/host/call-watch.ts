@@ -3,7 +3,7 @@
  * so that the records of a call that never returns are known.
  */
 
-import type { SendRequest } from '../../model/plug-in-requests.ts'
+import type { SendRequest } from '../../model/plug-in-http.ts'
 
 /**
  * Two views of the same memory. `words`: [a counter, odd during a call; step; partition, -1 while starting; chain id], and at index 8

@@ -40,7 +40,7 @@ export type Chain = {
    * Runs the batch through every step and appends the result to the kernel's output batches, or to the rows. Throws CorruptBatch for
    * malformed records, RecordRefused under the policy `fail`, TooManyTraps past `lostMax`.
    */
-  run(batch: SourceBatch, sink: BatchSink, output: ChainOutput, hints?: KnownFailures): Promise<void>
+  run(batch: SourceBatch, sink: BatchSink, output: ChainOutput, knownFailures?: KnownFailures): Promise<void>
 }
 
 type Version = Pick<StepSpec, 'module' | 'kind' | 'extismFunction' | 'document'>
@@ -173,7 +173,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
   const { finish, append } = createFinisher(spec, kernel, failures, local)
   const times = createStepTimes(stepCount, telemetry)
   let currentStep = 0
-  let known: KnownFailures | undefined
+  let knownFailures: KnownFailures | undefined
 
   const context = createContext(watch, (delta, code, message) => failures.add(delta, currentStep, recordErrorName(code), message))
 
@@ -231,7 +231,7 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
     }
     try {
       await attempt(section, count, batch)
-      finish(sink.recordBytesMax, batch, known)
+      finish(sink.recordBytesMax, batch, knownFailures)
     } catch (error) {
       if (error instanceof CanaryOff) return runSlice(section, count, batch, sink, output)
       if (!(error instanceof SmartModuleTrap)) throw error
@@ -273,12 +273,12 @@ export async function openChain(spec: ChainSpec, kernel: Kernel, watch: CallWatc
     tellTimes: times.tell,
     memoryBytes: (step) => instances[step]?.memoryBytes() ?? 0,
     close: () => instances.forEach((instance) => instance.close?.()),
-    async run(source, sink, output, hints) {
+    async run(source, sink, output, given) {
       const batch = stepCount === 0 ? source : withOwnTimes(kernel, source)
-      known = hints
-      policies.open(batch.partition, batch.baseOffset, hints)
+      knownFailures = given
+      policies.open(batch.partition, batch.baseOffset, given)
       const whole = batch.firstDelta === 0 ? batch : { ...batch, firstDelta: 0 }
-      for (const { section, count } of slicesByRecord(kernel, batch, hints?.cuts)) await runSlice(section, count, whole, sink, output)
+      for (const { section, count } of slicesByRecord(kernel, batch, given?.cuts)) await runSlice(section, count, whole, sink, output)
     },
   }
 }

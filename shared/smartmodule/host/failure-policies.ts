@@ -19,7 +19,7 @@ const RETRIES_PENDING_MAX = 10_000
 export function createFailurePolicies(spec: ChainSpec) {
   let partition = 0
   let baseOffset = 0n
-  let hints: KnownFailures | undefined
+  let knownFailures: KnownFailures | undefined
   let pending: RecordFailure[] = []
   let retries: bigint[] = []
   const policyOf = (step: number): OnError => spec.steps[step]?.onError ?? spec.on_error ?? ON_ERROR_DEFAULT
@@ -28,22 +28,22 @@ export function createFailurePolicies(spec: ChainSpec) {
     open(ofPartition: number, offset: bigint, known: KnownFailures | undefined): void {
       partition = ofPartition
       baseOffset = offset
-      hints = known
+      knownFailures = known
     },
     /** Forgets the failures of the previous run. */
     begin(): void {
       pending = []
       retries = []
     },
-    hasPoison: (): boolean => hints !== undefined && hints.poison.length > 0,
-    poisonAt: (delta: number) => hints?.poison.find(({ offset }) => offset === baseOffset + BigInt(delta)),
+    hasPoison: (): boolean => knownFailures !== undefined && knownFailures.poison.length > 0,
+    poisonAt: (delta: number) => knownFailures?.poison.find(({ offset }) => offset === baseOffset + BigInt(delta)),
     /**
      * Whether the record is skipped or fails; `isCanarys`: a canary had it. A record that has a dead letter fails, whatever the policy is.
      * Throws RecordRefused under the policy `fail`.
      */
     judge(delta: number, step: number, code: string, said: string, mayRetry = true, isCanarys = false): 'failed' | 'skipped' {
       const offset = baseOffset + BigInt(delta)
-      const { policy, retries_max } = hints?.deadLettered.has(offset) ? ON_ERROR_DEFAULT : policyOf(step)
+      const { policy, retries_max } = knownFailures?.deadLettered.has(offset) ? ON_ERROR_DEFAULT : policyOf(step)
       if (policy === 'skip') return 'skipped'
       // A database's error has the whole value that it refuses, and a batch has thousands of failures.
       const message = cutText(said, FAILURE_CHARACTERS_MAX)
@@ -53,7 +53,7 @@ export function createFailurePolicies(spec: ChainSpec) {
           `${step < spec.steps.length ? `step ${step + 1}${name ? ` (${name})` : ''} failed` : 'the sink refused'} the record at offset ${offset} of partition ${partition} (${code}: ${message}), and its policy is fail`,
         )
       }
-      const attempts = (hints?.attempts.get(offset) ?? 0) + 1
+      const attempts = (knownFailures?.attempts.get(offset) ?? 0) + 1
       if (policy === 'retry' && mayRetry && attempts <= retries_max && retries.length < RETRIES_PENDING_MAX) retries.push(offset)
       pending.push({ delta, step, code, message, attempts, ...(isCanarys ? { isCanarys } : {}) })
       return 'failed'

@@ -45,7 +45,7 @@ export function createFinisher(spec: ChainSpec, kernel: Kernel, failures: Failur
   /**
    * Gives values the sink's frame if no step did, fails the records that the sink can't take, and turns the others into the sink's rows.
    */
-  function finish(recordBytesMax: number, batch: SourceBatch, hints: KnownFailures | undefined): void {
+  function finish(recordBytesMax: number, batch: SourceBatch, knownFailures: KnownFailures | undefined): void {
     failures.begin()
     const last = Math.max(0, stepCount - 1)
     const failAt = (ordinal: number, code: string, message: string) => failures.add(kernel.deltaOf(ordinal), last, code, message)
@@ -64,7 +64,7 @@ export function createFinisher(spec: ChainSpec, kernel: Kernel, failures: Failur
         failAt(at, 'record_too_large', `the record is larger than the sink's limit of ${recordBytesMax} bytes`)
       }
     }
-    if (spec.rows) encodeRows(spec.rows, batch, hints)
+    if (spec.rows) encodeRows(spec.rows, batch, knownFailures)
     if (!failures.any()) return
     kernel.dropFailed()
     const into = last * COUNTER_COUNT
@@ -75,13 +75,13 @@ export function createFinisher(spec: ChainSpec, kernel: Kernel, failures: Failur
   }
 
   /** A failure at the sink belongs to no step: it is counted at the last one, and its dead letter names no SmartModule. */
-  function encodeRows(rows: RowTarget, batch: SourceBatch, hints: KnownFailures | undefined): void {
+  function encodeRows(rows: RowTarget, batch: SourceBatch, knownFailures: KnownFailures | undefined): void {
     const { baseOffset } = batch
-    if (hints && hints.refused.size + hints.deadLettered.size > 0) {
+    if (knownFailures && knownFailures.refused.size + knownFailures.deadLettered.size > 0) {
       for (let ordinal = kernel.currentCount() - 1; ordinal >= 0; ordinal--) {
         const delta = kernel.deltaOf(ordinal)
         const offset = baseOffset + BigInt(delta)
-        const refused = hints.deadLettered.has(offset) ? DEAD_LETTERED : hints.refused.get(offset)
+        const refused = knownFailures.deadLettered.has(offset) ? DEAD_LETTERED : knownFailures.refused.get(offset)
         if (refused) failures.add(delta, stepCount, refused.code, refused.message)
       }
     }

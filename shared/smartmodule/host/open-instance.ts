@@ -1,7 +1,7 @@
 /** Opens an instance of a step's SmartModule, of whichever kind it is. */
 import type { InitDocument } from '../abi.ts'
 import type { Telemetry } from '../call-seed.ts'
-import type { SendRequest } from '../../model/plug-in-requests.ts'
+import type { SendRequest } from '../../model/plug-in-http.ts'
 import { openBatchInstance } from './batch-instance.ts'
 import type { StepSpec } from './spec.ts'
 import type { StepInstance } from './step.ts'

@@ -3,7 +3,7 @@ import type { OnError } from '../../model/definition.ts'
 import type { ExtismFunction, SmartModuleKind } from '../../model/smartmodule-kind.ts'
 import type { LogLevel, Measure } from '../../model/telemetry.ts'
 import type { InitDocument } from '../abi.ts'
-import type { SendRequest } from '../../model/plug-in-requests.ts'
+import type { SendRequest } from '../../model/plug-in-http.ts'
 import type { RowTarget } from './rows.ts'
 
 /** Another version of a step, for the records of a share of the keys; `maxFailing`: the share of them that it may fail. */

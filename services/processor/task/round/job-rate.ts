@@ -13,14 +13,14 @@ export type JobRate = {
   wait(records: number, startedAt: number): Promise<void>
 }
 
-export function createJobRate(recordsPerSecond: number | null, roundBytesMax: number, isMine: () => boolean): JobRate {
+export function createJobRate(recordsPerSecond: number | null, roundBytesMax: number, isAtWork: () => boolean): JobRate {
   if (recordsPerSecond === null) return { roundBytesMax, recordsMax: () => undefined, wait: () => Promise.resolve() }
   return {
     roundBytesMax: SLOW_ROUND_BYTES,
     recordsMax: (partitions) => Math.ceil(recordsPerSecond / partitions),
     async wait(records, startedAt) {
       const until = startedAt + (records * 1000) / recordsPerSecond
-      while (isMine() && performance.now() < until)
+      while (isAtWork() && performance.now() < until)
         await new Promise((resolve) => setTimeout(resolve, Math.min(STEP_MS, until - performance.now())))
     },
   }

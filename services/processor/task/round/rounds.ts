@@ -46,7 +46,8 @@ export type RoundsOptions = {
   positions: Map<number, bigint>
   /** The revision whose chain runs: the current one, or one that finishes what it has planned. */
   running(): Running
-  isMine(): boolean
+  /** The assignment is valid, and nothing asks the task to pause or to stop. */
+  isAtWork(): boolean
   /** The assignment is still valid, even while the task is being paused or stopped. */
   isOwner(): boolean
   /** An external sink. `planned`: these ranges are written and nothing else. */
@@ -80,19 +81,19 @@ function failedOf({ counts }: PartitionOutcome): number {
 }
 
 /**
- * The output from before is not at fault: it must not be produced again for each search for leaders, nor for each attempt of a record,
- * whose own round is not among it.
+ * Whether output of earlier rounds is still written when this round is interrupted: where only partitions or records of this round are in
+ * the way.
  */
 const keepsOutput = ({ kind }: Interruption): boolean => kind === 'partitions_aside' || kind === 'retry_later'
 
 /** True when a job is done. */
 export async function runRounds(options: RoundsOptions): Promise<boolean> {
-  const { isMine, isOwner, layout, owned, positions, progress, revisions, rows, running } = options
+  const { isAtWork, isOwner, layout, owned, positions, progress, revisions, rows, running } = options
   const { job } = running().definition
   /** Only ranges that were planned before are written: up to their ends, and by the revision that planned them. */
   const isRecovery = rows !== undefined && rows.planned.size > 0
   const hasNext = () => !isRecovery && revisions.hasNext()
-  const rate = createJobRate(job?.records_per_second_max ?? null, options.roundBytesMax, isMine)
+  const rate = createJobRate(job?.records_per_second_max ?? null, options.roundBytesMax, isAtWork)
   const fetcher = openFetcher({
     ...options,
     connections: options.fetchConnections,
@@ -118,7 +119,7 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
   let cut: Cut | undefined
 
   try {
-    while (isMine()) {
+    while (isAtWork()) {
       const waitMs = cut ? 0 : writer.waitMs(inputBytes)
       if (waitMs > 0) await sleep(waitMs)
       const round = cut?.round ?? (await fetcher.take())
@@ -126,7 +127,7 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
       if (hasNext()) {
         // Between two rounds: nothing is under way, and what was fetched goes through the next revision.
         await writing
-        if (!isMine()) break
+        if (!isAtWork()) break
         // Rows of one revision are not mixed with those of the next.
         await writer.flush(running(), true)
         await revisions.swap()
@@ -151,10 +152,10 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
       underWay.setDone(cut?.done ?? 0)
       const isWhole = cut === undefined
       await writing
-      if (!isMine()) break
+      if (!isAtWork()) break
       if (!job) revisions.threshold().check(outcomes.map((each) => [each.partition, each.nextOffset, each.records, failedOf(each)]))
       await rate.wait(records, startedAt)
-      if (!isMine()) break
+      if (!isAtWork()) break
       writing = writer.take(current, outcomes, inputBytes, () => isWhole && underWay.close(round))
       writing.catch(() => fetcher.close())
     }
@@ -167,7 +168,7 @@ export async function runRounds(options: RoundsOptions): Promise<boolean> {
     const interruption = interruptionOf(error)
     if (keepsOutput(interruption) && isOwner()) await writer.flush(running(), true)
     // A flush before a pause may have left a transaction open: the next run must not go on in it.
-    if (isMine() || isInDoubt(interruption)) throw error
+    if (isAtWork() || isInDoubt(interruption)) throw error
   } finally {
     clearInterval(timer)
     fetcher.close()

@@ -39,7 +39,7 @@ export type RowWriterOptions = {
   budget: ByteBudget
   /** What the task's rounds are cut by; adapted to how long a sink takes that keeps its position, since it writes each round at once. */
   size: RoundSize
-  isMine(): boolean
+  isAtWork(): boolean
   hasNext(): boolean
   /** Called with the reason while the sink is unavailable, with null once it has answered. */
   onWaiting(reason: string | null): void
@@ -205,7 +205,7 @@ async function writeRange(options: RowWriterOptions, delivery: Delivery, { rows 
     // The task's own backoff applies unless the sink asks for a longer one.
     for (const until = performance.now() + Math.max(backoffMs, written.afterMs); performance.now() < until;) {
       // A pause or a stop ends the retries; so does a new revision while the range is not planned, which can then run it instead.
-      if (!options.isMine() || (!isPlanned && options.hasNext())) return written
+      if (!options.isAtWork() || (!isPlanned && options.hasNext())) return written
       await new Promise((resolve) => setTimeout(resolve, Math.min(LOOK_MS, until - performance.now())))
     }
   }

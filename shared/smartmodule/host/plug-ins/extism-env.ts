@@ -4,7 +4,7 @@
  */
 import type { LogLevel } from '../../../model/telemetry.ts'
 import { CallEnded, type CallSeed, type HostFunctions } from '../../call-seed.ts'
-import type { SendRequest } from '../../../model/plug-in-requests.ts'
+import type { SendRequest } from '../../../model/plug-in-http.ts'
 import { openKernel } from '../kernel.ts'
 import { openExtismHttp } from './extism-http.ts'
 

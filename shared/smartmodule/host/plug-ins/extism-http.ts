@@ -11,7 +11,7 @@ import {
   type PlugInAnswer,
   type PlugInRequest,
   type SendRequest,
-} from '../../../model/plug-in-requests.ts'
+} from '../../../model/plug-in-http.ts'
 import { suspending } from './instantiate.ts'
 
 /** What PDKs write: older ones leave out what is empty. */

@@ -1,6 +1,6 @@
 /** Sends the HTTP requests of plug-ins, with the addresses that each account may reach. */
-import type { PlugInSender } from '../../../shared/connectors/plug-in-requests.ts'
-import type { PlugInAnswer, PlugInRequest } from '../../../shared/model/plug-in-requests.ts'
+import type { PlugInSender } from '../../../shared/connectors/send-plug-in-requests.ts'
+import type { PlugInAnswer, PlugInRequest } from '../../../shared/model/plug-in-http.ts'
 import type { RunnerDefinitions } from './definitions.ts'
 
 export function createPlugInRequests(definitions: Pick<RunnerDefinitions, 'defaultsOf'>) {
@@ -18,7 +18,7 @@ export function createPlugInRequests(definitions: Pick<RunnerDefinitions, 'defau
 
   async function open(accountId: string): Promise<PlugInSender> {
     // Loaded by the first request: its HTTP client is a tenth of what an idle runner holds.
-    const { openPlugInRequests } = await import('../../../shared/connectors/plug-in-requests.ts')
+    const { openPlugInRequests } = await import('../../../shared/connectors/send-plug-in-requests.ts')
     return openPlugInRequests(definitions.defaultsOf(accountId).addresses)
   }
 

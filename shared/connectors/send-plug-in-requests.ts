@@ -1,7 +1,7 @@
 /** Sends the HTTP requests of plug-ins: to addresses that connectors may reach too, within bounds of time and size. */
 import type { Response } from 'undici'
 import { reasonOf } from '../errors/reason-of.ts'
-import { REQUEST_BYTES_MAX, REQUEST_MS_MAX, type PlugInAnswer, type SendRequest } from '../model/plug-in-requests.ts'
+import { REQUEST_BYTES_MAX, REQUEST_MS_MAX, type PlugInAnswer, type SendRequest } from '../model/plug-in-http.ts'
 import type { AddressRules } from './address-guard.ts'
 import { bodyOf, openHttpClient } from './http-client.ts'
 
