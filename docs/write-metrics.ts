@@ -1,6 +1,6 @@
 /** Writes docs/operating/metrics.md from the metrics that the services register (`make docs`). */
 import { Counter, Gauge, Registry } from 'prom-client'
-import { measureRequests } from '../services/control-plane/metrics.ts'
+import { measureRequests } from '../services/control-plane/http/metrics.ts'
 import { registerMetrics } from '../services/processor/metrics.ts'
 import { writePage } from './write-page.ts'
 

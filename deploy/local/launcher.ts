@@ -122,7 +122,7 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
     const startControlPlane = () => open('control-plane', 'services/control-plane/main.ts', { PORT: String(port) })
     /** Runs a script of the control plane as an operator does; its output is one line of JSON. */
     async function operatorScript(script: string, ...parameters: string[]): Promise<unknown> {
-      const file = join(ROOT, 'services', 'control-plane', script)
+      const file = join(ROOT, 'services', 'control-plane', 'operator', script)
       const { stdout } = await run(process.execPath, ['--no-warnings', file, ...parameters], {
         env: { ...process.env, ...env },
         cwd: ROOT,

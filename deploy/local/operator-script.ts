@@ -16,7 +16,7 @@ const isLink = script === 'sign-in-link.ts'
 const parameters = local && isLink && !given.some(Boolean) ? [local.accountId, LOCAL_OWNER] : given
 const { status, stdout } = spawnSync(
   process.execPath,
-  ['--no-warnings', join(import.meta.dirname, '..', '..', 'services', 'control-plane', script), ...parameters],
+  ['--no-warnings', join(import.meta.dirname, '..', '..', 'services', 'control-plane', 'operator', script), ...parameters],
   { stdio: ['inherit', local && isLink ? 'pipe' : 'inherit', 'inherit'], env: { ...process.env, ...local?.env }, encoding: 'utf8' },
 )
 if (local && stdout) {

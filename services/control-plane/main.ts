@@ -28,18 +28,18 @@ import { createLogger } from '../../shared/telemetry/log.ts'
 import { openProbesServer } from '../../shared/telemetry/probes-server.ts'
 import { withRetries } from '../../shared/telemetry/with-retries.ts'
 import { createApp } from './app.ts'
-import { createHttpServer } from './http-server.ts'
-import { measureRequests } from './metrics.ts'
-import { installBuiltIns } from './built-ins.ts'
-import { createCredentials } from './credentials.ts'
+import { createHttpServer } from './http/http-server.ts'
+import { measureRequests } from './http/metrics.ts'
+import { installBuiltIns } from './start/built-ins.ts'
+import { createCredentials } from './access/credentials.ts'
 import type { Deps } from './deps.ts'
 import { startProjector } from './projector/projector.ts'
 import { settleJob } from './jobs/jobs.ts'
 import { createDeadLetterProjection } from './dead-letters/projection.ts'
 import { startLedgerProjection } from './projector/ledger.ts'
-import { notifyProjectionsOf } from './projector/notify-projections.ts'
+import { createProjectionNotifier } from './projector/notify-projections.ts'
 import { startPublisher } from './publisher/publisher.ts'
-import { rewrapSecrets } from './rewrap-secrets.ts'
+import { rewrapSecrets } from './start/rewrap-secrets.ts'
 import { openProvider } from './sign-in/provider.ts'
 import { startReconciler } from './reconciler/reconciler.ts'
 import { followLogs } from './logs/follow-logs.ts'
@@ -56,7 +56,7 @@ import { ensureWarehouseRoles } from './definitions/warehouse-roles.ts'
 import { openWorkshop } from './workshop/workshop.ts'
 import { createRunTurns } from './tail/run-turns.ts'
 import { createTailPacer } from './tail/tail.ts'
-import { createPacer } from './pacing.ts'
+import { createPacer } from './concurrency/pacing.ts'
 import { openSourceReader } from './trace/source-records.ts'
 
 const config = loadControlPlaneConfig()
@@ -147,9 +147,10 @@ const deps: Deps = {
   log,
   notifyPublisher: publisher.notify,
 }
+const notifyProjections = createProjectionNotifier(deps)
 const projector = await withRetries(log, 'starting the projector', () =>
   startProjector(deps, names.observed, ({ pipelineIds, endedJobs }) => {
-    notifyProjectionsOf(deps, pipelineIds)
+    notifyProjections(pipelineIds)
     for (const { id, status, reason } of endedJobs)
       settleJob(deps, id, status, reason).catch((error: unknown) =>
         log.warn({ id, reason: reasonOf(error) }, 'a job will be settled later'),

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { LIMITS } from '../model/limits.ts'
 import { isStorable } from '../model/text.ts'
-import { HOST_PATTERN } from '../model/plug-in-requests.ts'
+import { HOST_PATTERN } from '../model/plug-in-http.ts'
 import {
   Config,
   Description,

@@ -146,7 +146,7 @@ const Definition = z.object({
   account_id: z.string(),
   name: z.string(),
   revision: z.number().int(),
-  /** Grows when tasks must start over, for example with `start` and `restart`, so that a failed task runs again. */
+  /** Grows when tasks must start anew, for example with `start` and `restart`, so that a failed task runs again. */
   attempt: z.number().int(),
   desired: z.enum(DESIRED_STATUSES),
   tasks: z.number().int().min(1),

@@ -1,4 +1,4 @@
-/** Limits that the API and the services share; those of one room are beside the code that keeps them. */
+/** Limits that the API and the services share; those of one folder are beside the code that keeps them. */
 export const LIMITS = {
   body_bytes_max: 1 << 20,
   /** In base64 a binary of `SMARTMODULE_LIMITS.file_bytes_max` must fit. */

@@ -1,8 +1,8 @@
-/** Some of the broken rules of `make chaos` (`trials.ts`), for every test run: an oracle that notices none of them shows nothing. */
+/** Some of the broken rules of `make chaos` (`mutation-runs.ts`), for every test run: an oracle that notices none of them shows nothing. */
 import { describe, expect, it } from 'vitest'
 import { limitMs } from '../harness/machine-speed.ts'
 import { openArena } from './arena.ts'
-import { runTrials } from './trials.ts'
+import { runMutations } from './mutation-runs.ts'
 
 describe('the oracle', () => {
   it(
@@ -12,10 +12,10 @@ describe('the oracle', () => {
       const say = (line: string) => process.stdout.write(`chaos: ${line}\n`)
       const arena = await openArena(`mutations${process.pid}`, say)
       try {
-        const trials = await runTrials(arena, ['none', 'no_sequences', 'drop_failed', 'count_aborted', 'commit_before_output'], say)
-        const control = trials.find(({ mutation }) => mutation === 'none')
+        const runs = await runMutations(arena, ['none', 'no_sequences', 'drop_failed', 'count_aborted', 'commit_before_output'], say)
+        const control = runs.find(({ mutation }) => mutation === 'none')
         expect(control).toMatchObject({ why: 'nothing wrong' })
-        expect(trials.map(({ mutation, isCaught }) => [mutation, isCaught])).toEqual([
+        expect(runs.map(({ mutation, isCaught }) => [mutation, isCaught])).toEqual([
           ['none', false],
           ['no_sequences', true],
           ['drop_failed', true],

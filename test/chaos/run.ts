@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { openArena } from './arena.ts'
 import { runChaos } from './chaos.ts'
 import { MUTATIONS, type Mutation } from './faults/mutations.ts'
-import { runTrials } from './trials.ts'
+import { runMutations } from './mutation-runs.ts'
 
 const minutes = Number(process.env.MINUTES || 5)
 const seed = Number(process.env.SEED || Math.floor(Math.random() * 2 ** 31))
@@ -24,10 +24,10 @@ const arena = await openArena(`chaos${process.pid}`, say)
 let isGreen = false
 try {
   const result = await runChaos(arena, { seed, loadSeconds: loadSecondsOf(minutes), recordsPerSecond, say })
-  say('testing the harness: one broken rule per trial, and a control without any')
-  const trials = await runTrials(arena, ['none', ...(Object.keys(MUTATIONS) as Mutation[])], say)
-  const control = trials.find(({ mutation }) => mutation === 'none')!
-  const mutated = trials.filter(({ mutation }) => mutation !== 'none')
+  say('testing the harness: one broken rule per run, and a control without any')
+  const runs = await runMutations(arena, ['none', ...(Object.keys(MUTATIONS) as Mutation[])], say)
+  const control = runs.find(({ mutation }) => mutation === 'none')!
+  const mutated = runs.filter(({ mutation }) => mutation !== 'none')
   const { verdict } = result
   const outcome = {
     seed,

@@ -1,7 +1,7 @@
 /**
  * Every operation of the contract against everyone who may not use it: each kind of token that is none, each scope by itself and each one
  * missing, and the ids of another account in the path, the query and the body. A new operation is covered by being in the contract, and in
- * `BODIES` of `harness/rooms` where its body must have something.
+ * `BODIES` of `harness/one-of-each.ts` where its body must have something.
  */
 import jwt from 'jsonwebtoken'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -10,7 +10,7 @@ import { SCOPES, type Scope } from '../../shared/model/limits.ts'
 import { anonymous, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { CONTRACTS } from '../harness/contract-check.ts'
 import { openAccount } from '../harness/operator.ts'
-import { BODIES, makeRoom, pathIn, type Room } from '../harness/rooms.ts'
+import { BODIES, makeOneOfEach, pathIn, type OneOfEach } from '../harness/one-of-each.ts'
 
 const guarded = CONTRACTS.filter(({ isPublic }) => !isPublic)
 const withId = guarded.filter(({ path }) => path.includes('/:id') && !path.startsWith('/connectors'))
@@ -21,9 +21,9 @@ let stranger: Client
 /** In turns for the many requests with one scope: together they are more than one account may send within a minute. */
 let bystanders: Client[]
 /** The owner's resources. */
-let ids: Room
+let ids: OneOfEach
 /** The stranger's own. */
-let own: Room
+let own: OneOfEach
 const clients = new Map<Client, Map<string, Client>>()
 
 async function keyed(client: Client, scopes: readonly Scope[]): Promise<Client> {
@@ -47,7 +47,7 @@ beforeAll(async () => {
   owner = await loggedIn(service().accounts.other)
   stranger = await loggedIn(service().accounts.enterprise)
   bystanders = [(await openAccount('enterprise')).client, (await openAccount('enterprise')).client]
-  ;[ids, own] = await Promise.all([makeRoom(owner), makeRoom(stranger)])
+  ;[ids, own] = await Promise.all([makeOneOfEach(owner), makeOneOfEach(stranger)])
 })
 
 const ask = (client: Client, contract: Contract, of = ids) => client.call(contract.method, pathIn(of, contract), BODIES[contract.id])
@@ -122,8 +122,8 @@ describe('every operation', () => {
   })
 
   it('leaves everything as it was for the owner', async () => {
-    for (const room of ['streams', 'pipelines', 'secrets', 'smartmodules', 'jobs'])
-      expect((await owner.call('GET', `/v1/${room}/${ids[room]}`)).status).toBe(200)
+    for (const kind of ['streams', 'pipelines', 'secrets', 'smartmodules', 'jobs'])
+      expect((await owner.call('GET', `/v1/${kind}/${ids[kind]}`)).status).toBe(200)
     const { body } = await owner.call<{ keys: { id: string }[] }>('GET', '/v1/keys?page_size=100')
     expect(body.keys.map(({ id }) => id)).toContain(ids.keys)
   })

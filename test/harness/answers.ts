@@ -10,7 +10,7 @@ import { refusalsOf } from '../../shared/api/openapi.ts'
 import type { Contract } from '../../shared/api/contract.ts'
 import { LIMITS } from '../../shared/model/limits.ts'
 import { patiently, service, type Answer, type Client } from './client.ts'
-import { BODIES, pathIn, type Room } from './rooms.ts'
+import { BODIES, pathIn, type OneOfEach } from './one-of-each.ts'
 
 /** Proven for all operations at once: tokens and scopes in `access`, limits in `contract`, requests that are no HTTP in `raw-requests`. */
 const ELSEWHERE: ReadonlySet<number> = new Set([401, 403, 429, 431, 500, 503])
@@ -20,7 +20,7 @@ export type Case = readonly [status: number, why: string, ask: () => Promise<Pic
 
 export type Asked = {
   client(): Client
-  room(): Room
+  resources(): OneOfEach
   cases: Record<string, readonly Case[]>
   /** Statuses that can't be brought about here, and when they are answered. */
   unshown?: Record<string, readonly [status: number, when: string]>
@@ -38,11 +38,11 @@ async function announce(client: Client, method: string, path: string, bytes: num
 }
 
 /** The refusals that follow from the contract. */
-function refusals(contract: Contract, { client, room }: Asked): Case[] {
+function refusals(contract: Contract, { client, resources }: Asked): Case[] {
   const { method, request: takes, isConditional, bodyBytesMax = LIMITS.body_bytes_max } = contract
   const body = BODIES[contract.id]
   const ask = (path: string, sent: unknown = body, headers: Record<string, string> = {}) => client().call(method, path, sent, headers)
-  const path = () => pathIn(room(), contract)
+  const path = () => pathIn(resources(), contract)
   const hasBody = (contract.documentedBody ?? takes.body) !== undefined
   // A query parameter that does not take every text.
   const [typed] = Object.entries(takes.query?.shape ?? {}).find(([, schema]) => !schema.safeParse('x').success) ?? []
@@ -53,7 +53,7 @@ function refusals(contract: Contract, { client, room }: Asked): Case[] {
     cases.push([
       404,
       'for an id that is unknown',
-      () => ask(pathIn(Object.fromEntries(Object.keys(room()).map((name) => [name, 'x'])), contract).replace('conn_stream', 'x')),
+      () => ask(pathIn(Object.fromEntries(Object.keys(resources()).map((name) => [name, 'x'])), contract).replace('conn_stream', 'x')),
     ])
   if (isConditional) cases.push([412, 'to an If-Match that is out of date', () => ask(path(), body, { 'If-Match': '"1"' })])
   if (hasBody)

@@ -21,7 +21,7 @@ import {
 } from '../../shared/smartmodule/host/spec.ts'
 import { openKernel } from '../../shared/smartmodule/host/kernel.ts'
 import { kernelBinary } from '../../shared/smartmodule/host/kernel-binary.ts'
-import type { SendRequest } from '../../shared/model/plug-in-requests.ts'
+import type { SendRequest } from '../../shared/model/plug-in-http.ts'
 import type { LaneChain } from '../../services/processor/lane/messages.ts'
 import type { Step } from './pipelines.ts'
 

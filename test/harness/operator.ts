@@ -11,7 +11,7 @@ const run = promisify(execFile)
 
 /** Runs a script of the control plane. Throws an Error with its output when it fails. */
 async function command(script: string, ...parameters: string[]): Promise<unknown> {
-  const file = join(import.meta.dirname, '..', '..', 'services', 'control-plane', script)
+  const file = join(import.meta.dirname, '..', '..', 'services', 'control-plane', 'operator', script)
   const env = { ...process.env, ...service().env }
   const { stdout } = await run(process.execPath, ['--no-warnings', file, ...parameters], { env, timeout: limitMs(60_000) })
   return JSON.parse(stdout)

@@ -2,7 +2,7 @@
  * How long work takes, and how long a piece of it keeps all else of the thread waiting: in CPU time of the thread, in milliseconds.
  * What else the machine does meanwhile is no fault of the work.
  */
-import { ownCpuMs } from '../../services/control-plane/bounded-work.ts'
+import { ownCpuMs } from '../../services/control-plane/concurrency/bounded-work.ts'
 
 /** The longest for which the event loop was held, and the whole. */
 export async function timesOf(work: () => Promise<unknown>): Promise<{ held: number; all: number }> {

@@ -28,15 +28,15 @@ const valuesFrom = (path: string): string[] =>
 const packagesOf = (path: string): string[] =>
   [...read(path).matchAll(/(?:from|import)\s*\(?\s*'([^.'][^']*)'/g)].map(([, target]) => target!)
 
-/** Which rooms of `shared` a room may import from: the table of ARCHITECTURE.md. */
+/** Which folders of `shared` a folder may import from: the table of ARCHITECTURE.md. */
 const MAY_IMPORT = Object.fromEntries(
-  [...read('docs/ARCHITECTURE.md').matchAll(/^\| (`\w+`(?:, `\w+`)*) \| (nothing|`\w+`(?:, `\w+`)*) \|$/gm)].flatMap(([, rooms, others]) =>
-    rooms!.match(/\w+/g)!.map((room) => [room, others!.match(/\w+/g)!] as const),
+  [...read('docs/ARCHITECTURE.md').matchAll(/^\| (`\w+`(?:, `\w+`)*) \| (nothing|`\w+`(?:, `\w+`)*) \|$/gm)].flatMap(
+    ([, folders, others]) => folders!.match(/\w+/g)!.map((folder) => [folder, others!.match(/\w+/g)!] as const),
   ),
 )
 
 /** What an operator runs. */
-const SCRIPT = /^services\/control-plane\/(create-account|sign-in-link|suspend-account|set-quotas|republish)\.ts$/
+const SCRIPT = /^services\/control-plane\/operator\/(?!settings\.ts$)/
 
 describe('import direction', () => {
   it('goes only from services to shared, never back and never from service to service', () => {
@@ -66,21 +66,21 @@ describe('import direction', () => {
     expect(wrong).toEqual([])
   })
 
-  it('follows the table of ARCHITECTURE.md between the rooms of shared', () => {
-    const rooms = new Set(code.flatMap((path) => /^shared\/(\w+)\//.exec(path)?.[1] ?? []))
-    expect(Object.keys(MAY_IMPORT).toSorted()).toEqual([...rooms].toSorted())
+  it('follows the table of ARCHITECTURE.md between the folders of shared', () => {
+    const folders = new Set(code.flatMap((path) => /^shared\/(\w+)\//.exec(path)?.[1] ?? []))
+    expect(Object.keys(MAY_IMPORT).toSorted()).toEqual([...folders].toSorted())
     const wrong = code.flatMap((path) => {
-      const room = /^shared\/([^/]+)\//.exec(path)?.[1]
-      if (room === undefined) return []
+      const folder = /^shared\/([^/]+)\//.exec(path)?.[1]
+      if (folder === undefined) return []
       return importsOf(path)
         .map((target) => [target, /^shared\/([^/]+)\//.exec(target)?.[1]] as const)
-        .filter(([, other]) => other !== undefined && other !== room && !MAY_IMPORT[room]?.includes(other))
+        .filter(([, other]) => other !== undefined && other !== folder && !MAY_IMPORT[folder]?.includes(other))
         .map(([target]) => `${path} imports ${target}`)
     })
     expect(wrong).toEqual([])
   })
 
-  it('allows knex, kafkajs, Extism and Koa only in the rooms that own them', () => {
+  it('allows knex, kafkajs, Extism and Koa only in the folders that own them', () => {
     const only: [string, RegExp][] = [
       ['knex', /^services\/control-plane\/store\//],
       ['kafkajs', /^(shared\/kafka\/admin|services\/control-plane|test)\//],
@@ -90,7 +90,7 @@ describe('import direction', () => {
     ]
     const wrong = code.flatMap((path) =>
       packagesOf(path)
-        .filter((name) => only.some(([owned, rooms]) => name === owned && !rooms.test(path)))
+        .filter((name) => only.some(([owned, folders]) => name === owned && !folders.test(path)))
         .map((name) => `${path} imports ${name}`),
     )
     expect(wrong).toEqual([])
@@ -251,13 +251,13 @@ describe('generated pages', () => {
   })
 })
 
-describe('rooms', () => {
-  const roomOf = (service: string, path: string): string => {
+describe('folders', () => {
+  const folderOf = (service: string, path: string): string => {
     const [first, ...rest] = path.slice(service.length + 1).split('/')
     return rest.length > 0 ? first! : ''
   }
 
-  it('of a service face one way: none imports from a room that imports from it', () => {
+  it('of a service face one way: none imports from a folder that imports from it', () => {
     const both = ['services/control-plane', 'services/processor'].flatMap((service) => {
       const arrows = new Set(
         code
@@ -265,7 +265,7 @@ describe('rooms', () => {
           .flatMap((path) =>
             importsOf(path)
               .filter((target) => target.startsWith(`${service}/`))
-              .map((target) => [roomOf(service, path), roomOf(service, target)] as const),
+              .map((target) => [folderOf(service, path), folderOf(service, target)] as const),
           )
           .filter(([from, to]) => from !== '' && to !== '' && from !== to)
           .map(([from, to]) => `${from} → ${to}`),
@@ -276,7 +276,7 @@ describe('rooms', () => {
   })
 
   it('hold more than one file', () => {
-    /** What stands alone on purpose: a room of `shared` has its own rules, a test folder says what must be running. */
+    /** What stands alone on purpose: a folder of `shared` has its own rules, a test folder says what must be running. */
     const alone = /^(shared\/(config|secrets)|test\/(house|containers|bench\/thin\/rust\/src))$/
     const folders = Map.groupBy(
       tracked.filter((path) => /^(services|shared|test|deploy)\//.test(path)),
@@ -300,21 +300,14 @@ describe('rooms', () => {
 
 describe('dependencies', () => {
   /** What passes them on to every operation, or to every loop of the reconciler. */
-  const TAKE_ALL = [
-    'app.ts',
-    'main.ts',
-    'middleware/audit.ts',
-    'reconciler/reconciler.ts',
-    'routes/manifests/apply.ts',
-    'routes/operation.ts',
-  ]
+  const TAKE_ALL = ['app', 'main', 'middleware/audit', 'reconciler/reconciler', 'respond', 'routes/manifests/apply', 'routes/operation']
   it('are picked: a function of the control plane names those that it takes', () => {
     const takers = code.filter((file) => file.startsWith('services/control-plane/') && /: Deps\b/.test(read(file)))
-    expect(takers.toSorted()).toEqual(TAKE_ALL.map((file) => `services/control-plane/${file}`))
+    expect(takers.toSorted()).toEqual(TAKE_ALL.map((file) => `services/control-plane/${file}.ts`))
   })
 })
 
-describe('hot rooms', () => {
+describe('hot folders', () => {
   const HOT = code.filter(
     (path) =>
       /^(services\/processor\/(task\/round|transaction|lane)|shared\/kafka\/wire)\//.test(path) ||

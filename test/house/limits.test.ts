@@ -29,7 +29,7 @@ describe('the documented limits', () => {
     ['JSON body', inBytes(LIMITS.body_bytes_max), written(LIMITS.body_values_max), written(LIMITS.body_escapes_max)],
     ['JSON body', `${LIMITS.nesting_max} deep`, inBytes(LIMITS.credentials_body_bytes_max)],
     ['faults of a refused request', written(LIMITS.details_max)],
-    ['SmartModule upload, manifest', inBytes(LIMITS.smartmodule_body_bytes_max)],
+    ['SmartModule upload, manifest', inBytes(LIMITS.smartmodule_body_bytes_max), `a binary ${inBytes(SMARTMODULE_LIMITS.file_bytes_max)}`],
     ['binary', inBytes(SMARTMODULE_LIMITS.file_bytes_max)],
     ['memory', inBytes(SMARTMODULE_LIMITS.memory_pages_max << 16)],
     ['tables', written(SMARTMODULE_LIMITS.table_elements_max)],
@@ -59,6 +59,10 @@ describe('the documented limits', () => {
     ['time per call', `${LIMITS.call_timeout_ms_min}–${written(LIMITS.call_timeout_ms_max)}`],
   ])('of %s are the code’s', (first, ...expected) => {
     for (const each of expected) expect(said(`${first}`)).toContain(each)
+  })
+
+  it('let a binary of the largest size through as base64', () => {
+    expect((SMARTMODULE_LIMITS.file_bytes_max * 4) / 3).toBeLessThan(LIMITS.smartmodule_body_bytes_max)
   })
 
   it('are all that a client can meet', () => {

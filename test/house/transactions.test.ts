@@ -7,7 +7,7 @@ describe('database transactions', () => {
   const HOLDS_ITS_LOCK: Record<string, string> = {
     'services/control-plane/publisher/publisher.ts': 'the rows of the outbox are taken only once Kafka has them',
     'services/control-plane/reconciler/reconciler.ts': 'an advisory lock for the whole pass, and no row',
-    'services/control-plane/reconciler/keep-offsets.ts': 'the row keeps POST …/offsets out between reading offsets and committing them',
+    'services/control-plane/upkeep/keep-offsets.ts': 'the row keeps POST …/offsets out between reading offsets and committing them',
     'services/control-plane/store/database.ts': '`inTransaction`, whose callers are looked at',
     'services/control-plane/routes/pipelines/reset-offsets.ts': 'the row keeps the pipeline from starting while its group is moved',
   }

@@ -1,7 +1,7 @@
 /** Built-in SmartModules in a database that has those of an earlier build. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { cacheFolder } from '../../deploy/local/cache.ts'
-import { installBuiltIns } from '../../services/control-plane/built-ins.ts'
+import { installBuiltIns } from '../../services/control-plane/start/built-ins.ts'
 import type { Database } from '../../services/control-plane/store/database.ts'
 import { openOwnDatabase } from '../harness/own-database.ts'
 

@@ -1,6 +1,6 @@
 /** Policies, dead letters and their redrive, hot swap, replay, explain: the API shows where every record went. */
 import { beforeAll, describe, expect, it } from 'vitest'
-import { keepOffset } from '../../services/control-plane/reconciler/keep-offsets.ts'
+import { keepOffset } from '../../services/control-plane/upkeep/keep-offsets.ts'
 import { createKafka } from '../../shared/kafka/admin/admin.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'

@@ -1,6 +1,6 @@
 /** Records that the generator makes, and how the intake topic that they pass is trimmed. */
 import { beforeAll, describe, expect, it } from 'vitest'
-import { trimIntake } from '../../services/control-plane/reconciler/trim-intakes.ts'
+import { trimIntake } from '../../services/control-plane/upkeep/trim-intakes.ts'
 import { createKafka } from '../../shared/kafka/admin/admin.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
 import { serviceNames } from '../../shared/model/definition.ts'

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createDeadLetterProjection } from '../../services/control-plane/dead-letters/projection.ts'
-import { createPacer } from '../../services/control-plane/pacing.ts'
+import { createPacer } from '../../services/control-plane/concurrency/pacing.ts'
 import { openDatabase } from '../../services/control-plane/store/database.ts'
 import type { StreamRow } from '../../services/control-plane/store/streams.ts'
 import { createStreamData } from '../../services/control-plane/stream-data/stream-data.ts'

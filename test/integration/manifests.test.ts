@@ -4,7 +4,7 @@ import type { ShownManifest } from '../../shared/api/manifests.ts'
 import { eventually, loggedIn, service, unique } from '../harness/client.ts'
 import { above, manifestsOf, said, shop, type Given, type Plan } from '../harness/manifests.ts'
 import { waitForTotal, write } from '../harness/pipelines.ts'
-import { moduleBody } from '../harness/rooms.ts'
+import { moduleBody } from '../harness/one-of-each.ts'
 
 const client = await loggedIn(service().accounts.other)
 const { plan, apply, named, idOf } = manifestsOf(client)

@@ -1,6 +1,6 @@
 /** Which versions of an adopted topic's subject its stream learns. */
 import { expect, it, vi } from 'vitest'
-import { findNewSchemas } from '../../services/control-plane/reconciler/adopted-streams.ts'
+import { findNewSchemas } from '../../services/control-plane/definitions/adopted-schemas.ts'
 import { SchemaRefused } from '../../shared/codecs/read-schemas.ts'
 
 const text = (name: string) => ({ text: `{"type":"record","name":"R","fields":[{"name":"${name}","type":"int"}]}`, references: [] })

@@ -1,8 +1,8 @@
 /** A clock that is set back, in the control plane: what is kept grows no older than it may, and what is due is done. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { createMomentCache } from '../../services/control-plane/moment-cache.ts'
+import { createMomentCache } from '../../services/control-plane/caches/moment-cache.ts'
 import { createAttempts } from '../../services/control-plane/reconciler/attempts.ts'
-import { oncePerInterval } from '../../services/control-plane/reconciler/once-per-interval.ts'
+import { oncePerInterval } from '../../services/control-plane/upkeep/once-per-interval.ts'
 import { createBoundedChecks } from '../../services/control-plane/stream-data/check-bounded.ts'
 import { createLayouts } from '../../services/control-plane/stream-data/layouts.ts'
 import { ensureTopics, type KafkaAdmin } from '../../shared/kafka/admin/admin.ts'

@@ -1,6 +1,7 @@
 /** Requests of one account that are only done few at once, and values that are kept up to a number. */
 import { expect, it } from 'vitest'
-import { openKept } from '../../services/control-plane/kept.ts'
+import { openLruCache } from '../../services/control-plane/caches/lru-cache.ts'
+import { createMomentCache } from '../../services/control-plane/caches/moment-cache.ts'
 import { createFewAtOnce } from '../../services/control-plane/middleware/few-at-once.ts'
 
 it('does few of an account at once, in their order; another account does not wait', async () => {
@@ -41,10 +42,31 @@ it('goes on after work that fails', async () => {
 })
 
 it('forgets one value at a time, the one that was used longest ago', () => {
-  const kept = openKept<string, number>(2)
+  const kept = openLruCache<string, number>(2)
   kept.set('a', 1)
   kept.set('b', 2)
   expect(kept.get('a')).toBe(1)
   kept.set('c', 3)
   expect([kept.get('a'), kept.get('b'), kept.get('c')]).toEqual([1, undefined, 3])
+})
+
+it('a look-up that fails late does not make a later one be forgotten', async () => {
+  let now = 0
+  const asked: PromiseWithResolvers<string>[] = []
+  const cache = createMomentCache(
+    () => {
+      const looking = Promise.withResolvers<string>()
+      asked.push(looking)
+      return looking.promise
+    },
+    () => now,
+  )
+  const first = cache.get('a')
+  now += 3000
+  const second = cache.get('a')
+  asked[1]!.resolve('found')
+  asked[0]!.reject(new Error('away'))
+  await expect(first).rejects.toThrow('away')
+  expect([await second, await cache.get('a')]).toEqual(['found', 'found'])
+  expect(asked).toHaveLength(2)
 })

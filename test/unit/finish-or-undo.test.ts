@@ -1,6 +1,6 @@
 /** What makes a resource, and fails: what is removed of it, and when. */
 import { expect, it, vi } from 'vitest'
-import { finishOrUndo } from '../../services/control-plane/with-deadline.ts'
+import { finishOrUndo } from '../../services/control-plane/concurrency/with-deadline.ts'
 
 const refused = () => Promise.reject(new Error('Kafka refused'))
 const undoing = (beginUndo: () => Promise<boolean>) => ({ beginUndo, undo: vi.fn(async () => {}), onLeft: vi.fn() })

@@ -1,7 +1,7 @@
 /** What the services' `/metrics` say: of the runners, and by names that Prometheus's habits explain. */
 import { Counter, Registry } from 'prom-client'
 import { expect, it } from 'vitest'
-import { measureRequests } from '../../services/control-plane/metrics.ts'
+import { measureRequests } from '../../services/control-plane/http/metrics.ts'
 import { registerMetrics } from '../../services/processor/metrics.ts'
 
 it('counts the lanes of each runner apart, and those that slow SmartModules keep', async () => {

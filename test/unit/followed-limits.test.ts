@@ -1,6 +1,6 @@
 /** Which pipelines learn the limit of an adopted topic for a batch, and when processors hear of it. */
 import { expect, it } from 'vitest'
-import { createAdoptedFollower } from '../../services/control-plane/reconciler/adopted-streams.ts'
+import { createAdoptedFollower } from '../../services/control-plane/upkeep/adopted-streams.ts'
 import type { PipelineStatus } from '../../shared/model/pipeline-status.ts'
 import { definitionOf } from '../harness/definitions.ts'
 import { recordedDatabase } from '../harness/recorded-database.ts'

@@ -1,6 +1,6 @@
 /** Offsets that are committed again so that they don't expire: never over those of a member. */
 import { describe, expect, it } from 'vitest'
-import { keepOffset } from '../../services/control-plane/reconciler/keep-offsets.ts'
+import { keepOffset } from '../../services/control-plane/upkeep/keep-offsets.ts'
 import type { KafkaAdmin } from '../../shared/kafka/admin/admin.ts'
 import type { Cluster } from '../../shared/kafka/cluster.ts'
 

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 
-const SCRIPTS = join(import.meta.dirname, '..', '..', 'services', 'control-plane')
+const SCRIPTS = join(import.meta.dirname, '..', '..', 'services', 'control-plane', 'operator')
 
 type Ran = { code: unknown; stderr: string }
 const run = (script: string, args: string[], env: Record<string, string>): Promise<Ran> =>

@@ -1,9 +1,9 @@
 /** Long work of accounts: in short turns, one after the other, and with rests. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { ownCpuMs } from '../../services/control-plane/bounded-work.ts'
+import { ownCpuMs } from '../../services/control-plane/concurrency/bounded-work.ts'
 import { pushedRecords } from '../../services/control-plane/ingest/pushed-records.ts'
-import { createPacer, UNPACED, type Pace } from '../../services/control-plane/pacing.ts'
+import { createPacer, UNPACED, type Pace } from '../../services/control-plane/concurrency/pacing.ts'
 import { pageBytes, readJson } from '../../services/control-plane/stream-data/page-bytes.ts'
 import { shownBytes } from '../../services/control-plane/shown/bytes.ts'
 import { parsedOf, printJson } from '../../services/control-plane/shown/print-json.ts'

@@ -1,6 +1,6 @@
 /** Pages of values that become much longer as JSON, and values that are not UTF-8. */
 import { expect, it } from 'vitest'
-import { UNPACED } from '../../services/control-plane/pacing.ts'
+import { UNPACED } from '../../services/control-plane/concurrency/pacing.ts'
 import { pageBytes } from '../../services/control-plane/stream-data/page-bytes.ts'
 import { blockOf, createRecordEncoder } from '../../shared/connectors/encode/whole-records.ts'
 import { createRowBuffer, endRow, keepRows, takeRows } from '../../shared/connectors/encode/row-buffer.ts'

@@ -6,8 +6,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openPlugInRequests } from '../../shared/connectors/plug-in-requests.ts'
-import { HOST_PATTERN, isAllowedHost } from '../../shared/model/plug-in-requests.ts'
+import { openPlugInRequests } from '../../shared/connectors/send-plug-in-requests.ts'
+import { HOST_PATTERN, isAllowedHost } from '../../shared/model/plug-in-http.ts'
 import { openTestChain } from '../harness/chains.ts'
 import { compileFixture } from '../harness/compiled-fixtures.ts'
 

@@ -1,7 +1,7 @@
 /** Records of pushed bodies, found and keyed without making values of them. */
 import { expect, it } from 'vitest'
 import { challengeIn, pushedRecords } from '../../services/control-plane/ingest/pushed-records.ts'
-import { UNPACED } from '../../services/control-plane/pacing.ts'
+import { UNPACED } from '../../services/control-plane/concurrency/pacing.ts'
 import { bytesOf } from '../../services/control-plane/stream-data/raw-records.ts'
 import { keyIn, keyReader } from '../../services/control-plane/stream-data/record-keys.ts'
 

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { invalidCredentials } from '../../services/control-plane/credentials.ts'
+import { invalidCredentials } from '../../services/control-plane/access/credentials.ts'
 import { createRateLimit, type RateLimit } from '../../services/control-plane/middleware/rate-limit.ts'
 import { ServiceError } from '../../services/control-plane/service-error.ts'
 import { freePort } from '../../deploy/local/ports.ts'

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createHttpServer } from '../../services/control-plane/http-server.ts'
+import { createHttpServer } from '../../services/control-plane/http/http-server.ts'
 import { endRefused } from '../../services/control-plane/middleware/end-refused.ts'
 import { errorEnvelope, invalidRequest } from '../../services/control-plane/service-error.ts'
 

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { createBodyReads } from '../../services/control-plane/ingest/ingest.ts'
-import { createSomeAtATime } from '../../services/control-plane/some-at-a-time.ts'
+import { createSomeAtATime } from '../../services/control-plane/concurrency/some-at-a-time.ts'
 
 it('thirty-two bodies of a sender are read at once; others wait, are refused after a while, and take no place of another sender', async () => {
   const reads = createBodyReads(50)

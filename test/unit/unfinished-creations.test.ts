@@ -1,7 +1,7 @@
 /** What is left of a pipeline or stream whose creation is given up: nothing, whenever its making ends. */
 import { describe, expect, it } from 'vitest'
 import { setUpPipeline } from '../../services/control-plane/reconciler/pipelines.ts'
-import { finishOrUndo } from '../../services/control-plane/with-deadline.ts'
+import { finishOrUndo } from '../../services/control-plane/concurrency/with-deadline.ts'
 import type { KafkaAdmin } from '../../shared/kafka/admin/admin.ts'
 import { recordedDatabase } from '../harness/recorded-database.ts'
 

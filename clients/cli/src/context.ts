@@ -40,9 +40,8 @@ const REQUEST_TIMEOUT_MS = 30_000
 export const WORKSHOP_TIMEOUT_MS = 180_000
 
 /**
- * Opens the client of the profile at hand, whose requests end with Ctrl-C unless they are to be `finished`; a `patient` one waits for a
- * service that restarts. Throws Misused where there is no
- * profile.
+ * Opens the client of the profile at hand. Its requests end with Ctrl-C, unless `isFinished`; with `isPatient` it retries long enough to
+ * outlive a restart of the service. Throws Misused where there is no profile.
  */
 export function contextOf(
   io: Io,
@@ -86,11 +85,11 @@ const LOOK_UP = {
   smartmodule: async (dps: Client, name: string): Promise<readonly Named[]> => (await dps.smartmodules.list({ name })).modules,
   secret: async (dps: Client, name: string): Promise<readonly Named[]> => (await dps.secrets.list({ name })).secrets,
 } as const
-const ID = /^(?:st|pl|sm|sec)_[0-9a-hjkmnp-tv-z]{26}$/
+const ID = { stream: /^st_[0-9a-z]{26}$/, pipeline: /^pl_[0-9a-z]{26}$/, smartmodule: /^sm_[0-9a-z]{26}$/, secret: /^sec_[0-9a-z]{26}$/ }
 
 /** The id of what is given by its id or its name. Throws Misused where nothing has it. */
 export async function idOf({ dps }: Pick<Context, 'dps'>, kind: keyof typeof LOOK_UP, given: string): Promise<string> {
-  if (ID.test(given)) return given
+  if (ID[kind].test(given)) return given
   const found = (await LOOK_UP[kind](dps, given)).find(({ name }) => name === given)
   if (found) return found.id
   throw new Misused(`there is no ${kind} named ${given}`, { code: 'not_found', status: 404 })

@@ -3,7 +3,7 @@ import { options, render } from 'preact'
 import { lazy, LocationProvider, Route, Router } from 'preact-iso'
 import { HOME } from './api.ts'
 import { plain } from './format.ts'
-import { Frame } from './parts/frame.tsx'
+import { PageLayout } from './parts/page-layout.tsx'
 import { Overview } from './screens/overview.tsx'
 import { Dialog } from './parts/parts.tsx'
 import { SignIn, SignInForm } from './screens/sign-in.tsx'
@@ -38,7 +38,7 @@ function App() {
   if (session.value === undefined) return <p class="quiet">Signing in…</p>
   if (session.value === null) return <SignIn />
   return (
-    <Frame>
+    <PageLayout>
       {((hasEnded.value && isAsking.value) || link.value !== undefined) && (
         <Dialog
           title={hasEnded.value ? 'Your session has ended' : 'Sign in'}
@@ -72,7 +72,7 @@ function App() {
         <Route path={at('you')} component={You} />
         <Route default component={Missing} />
       </Router>
-    </Frame>
+    </PageLayout>
   )
 }
 

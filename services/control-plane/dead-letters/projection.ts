@@ -2,8 +2,8 @@
  * Dead-letter topic → Postgres, on demand and as pipelines make progress: a partition's rows and its next offset in one database
  * transaction, so that nothing is projected twice or left out. The topic is the source of truth.
  */
-import { createOneAtATime } from '../one-at-a-time.ts'
-import { UNPACED } from '../pacing.ts'
+import { createOneAtATime } from '../concurrency/one-at-a-time.ts'
+import { UNPACED } from '../concurrency/pacing.ts'
 import { unavailable } from '../service-error.ts'
 import type { Cluster, TopicLayout } from '../../../shared/kafka/cluster.ts'
 import type { KafkaRecord } from '../../../shared/kafka/protocol/record-batch.ts'

@@ -1,7 +1,8 @@
 /** A dead letter as the API shows it. */
 import { shownBytes, type ShownBytes } from '../shown/bytes.ts'
 import { showKey, showValue, type Decode } from '../shown/records.ts'
-import { deadLetterId, type DeadLetterRow } from '../store/dead-letters.ts'
+import { deadLetterId } from '../store/dead-letter-id.ts'
+import { type DeadLetterRow } from '../store/dead-letters.ts'
 
 /** `room`: for what values become when they are decoded; their own bytes are bounded by the page. */
 export const showDeadLetter = (row: DeadLetterRow, decode: Decode | undefined, room: ShownBytes = shownBytes()) => ({

@@ -31,7 +31,7 @@ export function canaryOf(version: Step, share: number, maxFailing: number): Cana
 
 /**
  * The pipeline's next revision, with this canary at a step (from 0) and at no other, or without any; the row is locked. `hasFailedBy`: a
- * pipeline that has failed because of its canary starts over.
+ * pipeline that has failed because of its canary starts anew.
  */
 export async function storeCanaryRevision(
   trx: Queryable,

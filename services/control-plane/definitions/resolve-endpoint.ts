@@ -4,8 +4,6 @@ import type { PipelineRequest } from '../../../shared/api/pipelines.ts'
 import { findConnector } from '../../../shared/connectors/catalogue.ts'
 import { kindOf } from '../../../shared/connectors/connector.ts'
 import { secretsIn } from '../../../shared/connectors/secret.ts'
-import { bucketConnector } from '../../../shared/connectors/storage-bucket/connector.ts'
-import { TableSinkConfig, tableConnector } from '../../../shared/connectors/table/connector.ts'
 import { StreamConfig, streamConnector } from '../../../shared/connectors/stream/connector.ts'
 import type { Detail } from '../service-error.ts'
 import type { ExternalSink, PipelineDefinition, SinkDefinition, SourceCodec, TopicSink } from '../../../shared/model/definition.ts'
@@ -150,23 +148,22 @@ export const usesOf = (endpoints: readonly ResolvedEndpoint[]): Use[] =>
       : each.secretIds.map((used_id): Use => ({ kind: 'secret', used_id })),
   )
 
-/**
- * The source, with a key added to its config if the sink needs an order: objects of a bucket are read in parallel, and of several records
- * that change one row the last must win.
- */
+/** The source, with a key added to its config if the sink needs an order that the source alone does not keep. */
 export function orderedForSink(source: ResolvedEndpoint, sink: ResolvedEndpoint): ResolvedEndpoint {
   if (source.kind === 'stream' || sink.kind === 'stream') return source
-  if (source.connector_id !== bucketConnector.id || sink.connector_id !== tableConnector.id || source.config.key !== undefined)
-    return source
-  const { mode, key } = TableSinkConfig.parse(sink.config)
-  return mode === 'insert' || key === undefined ? source : { ...source, config: { ...source.config, key: key[0] } }
+  const at = findConnector(source.connector_id)?.source?.keyMember
+  const key = findConnector(sink.connector_id)?.sink?.lastWinsBy?.(sink.config)
+  return at === undefined || key === undefined || source.config[at] !== undefined
+    ? source
+    : { ...source, config: { ...source.config, [at]: key } }
 }
 
 /** Whether the sink needs an order, by a key in the source's config, that the pipeline's source was not opened with. */
 export function needsOtherOrder({ source: own }: PipelineDefinition, source: ResolvedEndpoint, sink: ResolvedEndpoint): boolean {
   const ordered = orderedForSink(source, sink)
-  const key = own.kind === 'connector' ? own.config.key : undefined
-  return ordered !== source && ordered.kind === 'connector' && ordered.config.key !== key
+  if (ordered === source || ordered.kind === 'stream' || own.kind !== 'connector') return false
+  const at = findConnector(ordered.connector_id)?.source?.keyMember
+  return at !== undefined && ordered.config[at] !== own.config[at]
 }
 
 /** The members that differ of those by which the connector's sink finds the position that it keeps. */

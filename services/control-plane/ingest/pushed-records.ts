@@ -7,7 +7,7 @@ import type { Context } from 'koa'
 import { INVALID_REQUEST_STATUSES } from '../../../shared/errors/codes.ts'
 import { jsonDepth } from '../../../shared/model/json-text.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
-import type { Pace } from '../pacing.ts'
+import type { Pace } from '../concurrency/pacing.ts'
 import { invalidRequest, ServiceError } from '../service-error.ts'
 import { bytesOf, lineSpans, type PushedRecords } from '../stream-data/raw-records.ts'
 

@@ -6,10 +6,10 @@ import type { Database } from '../store/database.ts'
 import { ROLE_SCOPES } from '../../../shared/model/limits.ts'
 import { findActiveKey, type ActiveKey } from '../store/accounts.ts'
 import { findSession } from '../store/members.ts'
-import { assertOwnPage, sessionToken } from '../sessions.ts'
-import { invalidCredentials, type Credentials } from '../credentials.ts'
+import { assertOwnPage, sessionToken } from '../access/sessions.ts'
+import { invalidCredentials, type Credentials } from '../access/credentials.ts'
 import type { Caller } from '../deps.ts'
-import { createAdmittingCache, createMomentCache } from '../moment-cache.ts'
+import { createAdmittingCache, createMomentCache } from '../caches/moment-cache.ts'
 import { ServiceError } from '../service-error.ts'
 
 const BEARER = /^Bearer ([\w-]+\.[\w-]+\.[\w-]*)$/i

@@ -7,7 +7,7 @@ import type { Redis } from 'ioredis'
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
 import { ERROR_CODES } from '../../../shared/errors/codes.ts'
 import { ServiceError } from '../service-error.ts'
-import { createSomeAtATime } from '../some-at-a-time.ts'
+import { createSomeAtATime } from '../concurrency/some-at-a-time.ts'
 import { REQUESTS_PER_MINUTE, type AccountType } from '../../../shared/model/limits.ts'
 import type { Caller } from '../deps.ts'
 

@@ -14,7 +14,7 @@ import { ServiceError } from '../service-error.ts'
  */
 const WITHOUT_PROGRESS_MS = 20_000
 const WAITING_BYTES_MAX = 64 << 20
-/** Smaller answers are not counted: one waits on a connection (`in-order.ts`), and connections are bounded. */
+/** Smaller answers are not counted: one waits on a connection (`http/in-order.ts`), and connections are bounded. */
 const COUNTED_BYTES_MIN = 64 << 10
 /** About the largest page of records, for which there must be room before it is made. */
 const LARGEST_BYTES = 16 << 20

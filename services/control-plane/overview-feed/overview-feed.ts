@@ -43,7 +43,7 @@ type Account = {
   timer: NodeJS.Timeout | undefined
 }
 
-/** Whatever has changed between two values, as texts: both come from the same code. */
+/** Equal as JSON: both come from the same code, with their members in the same order. */
 const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
 
 export function createOverviewFeed({ look, onFailure }: OverviewFeedOptions): OverviewFeed {

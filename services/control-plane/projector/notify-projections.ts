@@ -5,17 +5,21 @@
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { listDefinitions } from '../store/pipelines.ts'
 import { listStreamsOver } from '../store/streams.ts'
+import { openLruCache } from '../caches/lru-cache.ts'
 import type { Deps } from '../deps.ts'
 
 const INTERVAL_MS = 3000
-const last = new Map<string, number>()
+const PIPELINES_MAX = 10_000
 
-export function notifyProjectionsOf(deps: Pick<Deps, 'db' | 'streamData' | 'deadLetters' | 'log'>, pipelineIds: string[]): void {
-  const due = pipelineIds.filter((id) => performance.now() - (last.get(id) ?? -Infinity) > INTERVAL_MS)
-  if (due.length === 0) return
-  if (last.size > 10_000) last.clear()
-  for (const id of due) last.set(id, performance.now())
-  notify(deps, due).catch((error: unknown) => deps.log.debug({ reason: reasonOf(error) }, 'a projection was not extended'))
+/** What is called with the ids of pipelines that have made progress; each is looked at once in `INTERVAL_MS`. */
+export function createProjectionNotifier(deps: Pick<Deps, 'db' | 'streamData' | 'deadLetters' | 'log'>): (pipelineIds: string[]) => void {
+  const last = openLruCache<string, number>(PIPELINES_MAX)
+  return (pipelineIds) => {
+    const due = pipelineIds.filter((id) => performance.now() - (last.get(id) ?? -Infinity) > INTERVAL_MS)
+    if (due.length === 0) return
+    for (const id of due) last.set(id, performance.now())
+    notify(deps, due).catch((error: unknown) => deps.log.debug({ reason: reasonOf(error) }, 'a projection was not extended'))
+  }
 }
 
 async function notify(

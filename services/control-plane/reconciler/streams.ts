@@ -7,7 +7,7 @@ import { ServiceError } from '../service-error.ts'
 import { inTransaction, type Queryable } from '../store/database.ts'
 import { deleteStreamRow, lockAnyStream, saveStreamSchema, updateStream, type StreamRow } from '../store/streams.ts'
 import type { Deps } from '../deps.ts'
-import { findNewSchemas, saveSchemas } from './adopted-streams.ts'
+import { findNewSchemas, saveSchemas } from '../definitions/adopted-schemas.ts'
 
 type StreamDeps = Pick<Deps, 'db' | 'withAdmin' | 'registry' | 'replicationFactor' | 'log'>
 

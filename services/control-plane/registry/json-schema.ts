@@ -6,8 +6,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import type { SchemaText } from '../../../shared/model/schema-text.ts'
-import { runBounded, TookTooLong } from '../bounded-work.ts'
-import { openKept } from '../kept.ts'
+import { runBounded, TookTooLong } from '../concurrency/bounded-work.ts'
+import { openLruCache } from '../caches/lru-cache.ts'
 import { ServiceError } from '../service-error.ts'
 
 /** `\-`, for example, is an error in a Unicode pattern only, and what the drafts up to 7 mean is a pattern without that flag. */
@@ -32,9 +32,9 @@ export type Faults = 'first' | 'all'
 const COMPILE_MS_MAX = 2000
 const REMEMBERED_MS = 10 * 60_000
 /** When schemas have taken too long, by the hash of their text: each holds the main thread once in a while. */
-const refusedAt = openKept<string, number>(1000)
+const refusedAt = openLruCache<string, number>(1000)
 /** What came of compiling schemas, by the hash of their text: why one can't be used, or nothing. A schema's text decides it for ever. */
-const faultOf = openKept<string, { fault: string | undefined }>(1000)
+const faultOf = openLruCache<string, { fault: string | undefined }>(1000)
 const FAULT_CHARACTERS_MAX = 1000
 
 const keyOf = (schema: SchemaText): string => createHash('sha256').update(JSON.stringify(schema)).digest('base64')

@@ -2,7 +2,7 @@
 import { createTokenContract, TokenRequest } from '../../../shared/api/auth.ts'
 import { invalidRequest } from '../service-error.ts'
 import { findActiveKey } from '../store/accounts.ts'
-import { invalidCredentials, TOKEN_SECONDS } from '../credentials.ts'
+import { invalidCredentials, TOKEN_SECONDS } from '../access/credentials.ts'
 import type { Deps, Reply } from '../deps.ts'
 import { assertActive } from '../middleware/authenticate.ts'
 import { validated } from '../middleware/validate.ts'

@@ -23,20 +23,19 @@ import {
 } from './dead-letters.ts'
 import { cancelJobOperation, getJobOperation, listJobsOperation, replayPipelineOperation } from './jobs.ts'
 import { createKeyOperation, deleteKeyOperation, listKeysOperation } from './keys.ts'
-import {
-  getPipelineAccountingOperation,
-  getPipelineHistoryOperation,
-  getPipelineLedgerOperation,
-  getPipelineMetricsOperation,
-  getPipelineOffsetsOperation,
-} from './observability/pipeline-positions.ts'
+import { getPipelineAccountingOperation } from './observability/accounting.ts'
+import { explainRecordOperation } from './observability/explain-record.ts'
+import { getPipelineHistoryOperation } from './observability/history.ts'
+import { getPipelineLedgerOperation } from './observability/ledger.ts'
+import { getPipelineMetricsOperation } from './observability/metrics.ts'
+import { getPipelineOffsetsOperation } from './observability/offsets.ts'
+import { previewPipelineOperation } from './observability/preview-pipeline.ts'
 import { applyManifestOperation, getManifestOperation, listManifestsOperation, planManifestOperation } from './manifests/manifests.ts'
 import { followEventsOperation } from './events.ts'
 import { getLineageOperation } from './lineage.ts'
 import { getOverviewOperation } from './overview.ts'
 import { getPipelineLogsOperation } from './observability/logs.ts'
 import { tailPipelineOperation } from './observability/tail.ts'
-import { explainRecordOperation, previewPipelineOperation } from './observability/trace.ts'
 import { createPipelineOperation } from './pipelines/create-pipeline.ts'
 import {
   deletePipelineOperation,

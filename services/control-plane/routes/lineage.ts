@@ -6,7 +6,7 @@ import { Endpoints } from '../../../shared/api/pipelines.ts'
 import { findConnector } from '../../../shared/connectors/catalogue.ts'
 import type { Database } from '../store/database.ts'
 import { findRun, listLineage, type LineageRow } from '../store/lineage.ts'
-import { openKept } from '../kept.ts'
+import { openLruCache } from '../caches/lru-cache.ts'
 import { operation } from './operation.ts'
 
 type End = z.infer<typeof Endpoints>['source']
@@ -35,7 +35,7 @@ type ConnectedEnd = { streamId: string; outside: Lineage['nodes'][number] }
 
 const KEPT_MAX = 5000
 /** By pipeline and revision: requests and definitions are large, and a revision keeps what it connects. */
-const kept = openKept<string, Connected>(KEPT_MAX)
+const kept = openLruCache<string, Connected>(KEPT_MAX)
 
 async function connectedBy(db: Database, { id, revision }: LineageRow): Promise<Connected | undefined> {
   const known = kept.get(`${id}/${revision}`)

@@ -1,8 +1,8 @@
 /** Begins a member's session, however the member has proven who it is. */
 import type { Deps } from '../deps.ts'
-import { invalidCredentials } from '../credentials.ts'
+import { invalidCredentials } from '../access/credentials.ts'
 import { assertActive } from '../middleware/authenticate.ts'
-import { newSession } from '../sessions.ts'
+import { newSession } from '../access/sessions.ts'
 import { inTransaction, type Queryable } from '../store/database.ts'
 import { findSession, insertSession, lockMember, type ActiveSession, type MemberRow } from '../store/members.ts'
 

@@ -4,6 +4,7 @@ import type { DeadLetterFilter, DeadLetterQuery } from '../../../shared/api/dead
 import type { DeadLetterChoice } from '../../../shared/api/trials.ts'
 import { invalidRequest } from '../service-error.ts'
 import type { Queryable } from './database.ts'
+import { deadLetterId, parseDeadLetterId } from './dead-letter-id.ts'
 import type { Knex } from 'knex'
 
 type Status = 'pending' | 'redriving' | 'redriven' | 'copy'
@@ -52,18 +53,6 @@ export const columnsOf = (places: readonly DeadLetterPlace[]): [number[], string
 ]
 
 const INSERT_MAX = 500
-
-/** The id of a row: its place in the dead-letter topic. Which rows are of the same failure, `markCopies` knows. */
-export const deadLetterId = ({ letter_partition, letter_offset }: Pick<DeadLetterRow, 'letter_partition' | 'letter_offset'>): string =>
-  `dl_${letter_partition}_${letter_offset}`
-
-const ID = /^dl_(\d{1,6})_(\d{1,18})$/
-
-/** Partition and offset in the dead-letter topic; undefined for text that is not the id of a dead letter. */
-export function parseDeadLetterId(id: string): { letter_partition: number; letter_offset: string } | undefined {
-  const parts = ID.exec(id)
-  return parts ? { letter_partition: Number(parts[1]), letter_offset: parts[2]! } : undefined
-}
 
 /** The offset that the projection of the partition goes on at; another one may move it at any time. */
 export async function findDeadLetterPosition(db: Queryable, pipelineId: string, partition: number): Promise<bigint> {

@@ -5,7 +5,7 @@ import { lockAccount, type AccountRow } from './accounts.ts'
 import type { Queryable } from './database.ts'
 import { UNFINISHED } from './jobs.ts'
 
-/** Quotas on what is stored; the others are on rates. */
+/** Quotas on what an account has; the others are kept where the work is done. */
 export type CountedQuota = Exclude<
   QuotaName,
   'smartmodule_versions' | 'dead_letter_bytes' | 'dead_letter_days' | 'pushed_requests_per_second' | 'cpu_seconds_per_hour'

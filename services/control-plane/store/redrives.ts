@@ -1,6 +1,7 @@
 /** Which dead letters a redrive takes. There may be millions of them, so that they are counted, taken and put into ranges in Postgres. */
 import type { DeadLetterFilter } from '../../../shared/api/dead-letters.ts'
-import { columnsOf, deadLetterId, filtered, IN_PLACES, parseDeadLetterId, type DeadLetterPlace } from './dead-letters.ts'
+import { deadLetterId, parseDeadLetterId } from './dead-letter-id.ts'
+import { columnsOf, filtered, IN_PLACES, type DeadLetterPlace } from './dead-letters.ts'
 import type { Queryable } from './database.ts'
 
 /** The position was set back to or before the record: the pipeline itself will handle it again. */

@@ -79,7 +79,7 @@ export async function deleteSecretRow(db: Queryable, { id, account_id, name }: S
   await enqueueSecret(db, account_id, name, null)
 }
 
-/** Processors receive the encrypted envelope and open it only when a task of the account needs the secret. */
+/** Processors receive the encrypted envelope; a supervisor opens it for the runners of its account. */
 async function enqueueSecret(db: Queryable, accountId: string, name: string, envelope: Envelope | null): Promise<void> {
   await enqueue(db, definitionKeys.secret(accountId, name), envelope)
 }

@@ -2,8 +2,8 @@
  * Checks records by schemas from the registry, whose `pattern` and `anyOf` can take for ever: with a time limit, counted and paced by
  * account.
  */
-import { runBounded, ownCpuMs, TookTooLong } from '../bounded-work.ts'
-import { openKept } from '../kept.ts'
+import { runBounded, ownCpuMs, TookTooLong } from '../concurrency/bounded-work.ts'
+import { openLruCache } from '../caches/lru-cache.ts'
 import { invalidRequest, ServiceError } from '../service-error.ts'
 import { nextTurn, TURN_MS } from '../../../shared/model/turns.ts'
 
@@ -26,7 +26,7 @@ export type BoundedChecks = {
 
 /** `now`: in milliseconds, by a clock that only goes forward. */
 export function createBoundedChecks(now = () => performance.now()): BoundedChecks {
-  const slow = openKept<string, { ms: number; since: number }>(ACCOUNTS_MAX)
+  const slow = openLruCache<string, { ms: number; since: number }>(ACCOUNTS_MAX)
 
   function usedBy(accountId: string): { ms: number; since: number } {
     const known = slow.get(accountId)

@@ -3,7 +3,7 @@ import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { isUtf8 } from 'node:buffer'
 import { FRAMING_BYTES, schemaIdOf } from '../../../shared/model/framing.ts'
 import { jsonDepth } from '../../../shared/model/json-text.ts'
-import type { Pace } from '../pacing.ts'
+import type { Pace } from '../concurrency/pacing.ts'
 import type { ReadRecord } from './walk.ts'
 
 export type Undecodable = { index: number; partition: number; offset: string; reason: string }

@@ -1,6 +1,6 @@
 /** Reads one page of a stream's records: by its number, or from a cursor on. */
 import type { TopicLayout } from '../../../shared/kafka/cluster.ts'
-import type { Pace } from '../pacing.ts'
+import type { Pace } from '../concurrency/pacing.ts'
 import { invalidRequest } from '../service-error.ts'
 import type { StreamRow } from '../store/streams.ts'
 import type { BatchCache } from './batch-cache.ts'

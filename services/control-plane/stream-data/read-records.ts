@@ -5,7 +5,7 @@ import { LOG_APPEND_TIME, decodeRecord, type BatchHeader, type KafkaRecord } fro
 import { readVarint, type Cursor } from '../../../shared/kafka/protocol/varint.ts'
 import { KafkaError } from '../../../shared/kafka/kafka-error.ts'
 import { fetchBatches } from '../../../shared/kafka/wire/fetch.ts'
-import type { Pace } from '../pacing.ts'
+import type { Pace } from '../concurrency/pacing.ts'
 
 /** A batch with visible records: not a control batch, not aborted, not empty. */
 export type CountedBatch = Omit<FoundBatch, 'isData'>

@@ -2,6 +2,7 @@
  * Counts a stream's records exactly and finds the n-th one: a sparse index (offset → records before it) in Postgres, built from batch
  * headers alone. Offsets do not count records: transaction markers, aborted batches and compacted records have offsets too.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cluster, Connections, TopicLayout } from '../../../shared/kafka/cluster.ts'
 import type { Database } from '../store/database.ts'
 import { dropIndex, extendIndex, findEntry, findEntryFrom, listHeads, type IndexEntry, type IndexHead } from '../store/stream-index.ts'
@@ -102,7 +103,8 @@ export function createRecordIndex(db: Database, cluster: Cluster, connections: C
 
   function extend(stream: Stream, layout: TopicLayout, bytesMax = REQUEST_BYTES_MAX, msMax = REQUEST_MS_MAX): Promise<boolean> {
     const running = extending.get(stream.id)
-    if (running) return running
+    // One in the background may take longer than a request may wait.
+    if (running) return Promise.race([running, sleep(msMax, false, { ref: false })])
     const started = extendOnce(stream, layout, bytesMax, msMax).finally(() => extending.delete(stream.id))
     extending.set(stream.id, started)
     return started
@@ -144,7 +146,7 @@ export function createRecordIndex(db: Database, cluster: Cluster, connections: C
           const base = head.nextOffset <= start ? head.records : await baseOf(stream, layout, head, start)
           // Records that arrived since the count are left to the next page; only an index that can't catch up gives an estimate.
           const behind = end - head.nextOffset
-          const isBehind = behind > 0n && !(await extendSince(stream, layout))
+          const isBehind = behind > 0n && !(await extendBriefly(stream, layout))
           return { partition, base, records: head.records - base, estimated: isBehind ? Number(behind) : 0, head, start, end }
         }),
       )
@@ -168,7 +170,7 @@ export function createRecordIndex(db: Database, cluster: Cluster, connections: C
     },
   }
 
-  async function extendSince(stream: Stream, layout: TopicLayout): Promise<boolean> {
+  async function extendBriefly(stream: Stream, layout: TopicLayout): Promise<boolean> {
     return extend(stream, layout, 32 << 20, 500)
   }
 }

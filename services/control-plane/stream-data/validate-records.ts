@@ -5,8 +5,8 @@ import { pointer } from '../../../shared/model/json-pointer.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { jsonSchemaOf } from '../../../shared/model/stream-schema.ts'
 import type { Schemed, SchemaText } from '../../../shared/model/schema-text.ts'
-import { runBounded, ownCpuMs, TookTooLong } from '../bounded-work.ts'
-import { openKept } from '../kept.ts'
+import { runBounded, ownCpuMs, TookTooLong } from '../concurrency/bounded-work.ts'
+import { openLruCache } from '../caches/lru-cache.ts'
 import { turns } from '../../../shared/model/turns.ts'
 import { openForeignJsonSchema, openJsonSchema } from '../registry/json-schema.ts'
 import { createBoundedChecks } from './check-bounded.ts'
@@ -135,7 +135,7 @@ function createFaults({ first, all }: Validators): (record: unknown) => readonly
 
 export function createRecordValidator(now?: () => number) {
   const bounded = createBoundedChecks(now)
-  const compiled = openKept<string, Validators>(COMPILED_MAX)
+  const compiled = openLruCache<string, Validators>(COMPILED_MAX)
   function validatorsOf(stream: Validated): Validators {
     // A stream's schema may change, and its schema id with it.
     const key = `${stream.id}/${stream.schema_id}`

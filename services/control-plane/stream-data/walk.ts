@@ -1,6 +1,6 @@
 /** Walks the records of a partition one by one, at read-committed, to build pages. Reads offset, time and value; skips key and headers. */
 import type { TopicLayout } from '../../../shared/kafka/cluster.ts'
-import type { Pace } from '../pacing.ts'
+import type { Pace } from '../concurrency/pacing.ts'
 import type { BatchCache, Chunk } from './batch-cache.ts'
 import { openBatchRuns, type BatchRuns, type RecordAhead, type RecordPlace, type RunRecord } from './batch-runs.ts'
 

@@ -2,7 +2,7 @@
  * Whose tails may run records through steps next. A run takes one of the account's workshops, which previews and uploads need too: an
  * account has one run at a time, then rests for many times as long.
  */
-import { createRests } from '../pacing.ts'
+import { createRests } from '../concurrency/pacing.ts'
 
 export type RunTurns = {
   /** Does the work if it is the account's turn; undefined if not. */

@@ -4,7 +4,7 @@
  */
 import type { Cluster, TopicLayout } from '../../../shared/kafka/cluster.ts'
 import { decodeCursor, encodeCursor } from '../stream-data/cursor.ts'
-import { UNPACED, type Pace } from '../pacing.ts'
+import { UNPACED, type Pace } from '../concurrency/pacing.ts'
 import { fitting, type SourceReader } from '../trace/source-records.ts'
 import type { SourceRecord } from '../trace/trace.ts'
 

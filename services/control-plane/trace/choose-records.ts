@@ -2,10 +2,10 @@
 import type { StreamPlace } from '../../../shared/api/pipelines.ts'
 import type { Cluster, TopicLayout } from '../../../shared/kafka/cluster.ts'
 import { resolvePlace } from '../definitions/stream-places.ts'
-import { createOneAtATime } from '../one-at-a-time.ts'
+import { createOneAtATime } from '../concurrency/one-at-a-time.ts'
 import { invalidRequest, ServiceError } from '../service-error.ts'
 import type { Deps } from '../deps.ts'
-import { UNPACED, type Pace } from '../pacing.ts'
+import { UNPACED, type Pace } from '../concurrency/pacing.ts'
 import { fitting, type Span } from './source-records.ts'
 import type { SourceRecord } from './trace.ts'
 

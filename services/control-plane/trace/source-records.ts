@@ -1,6 +1,6 @@
 /** Reads records of a source topic, by raw fetches at read-committed, without a consumer group. */
 import type { Cluster, TopicLayout } from '../../../shared/kafka/cluster.ts'
-import { UNPACED, type Pace } from '../pacing.ts'
+import { UNPACED, type Pace } from '../concurrency/pacing.ts'
 import { fetchCounted, wantedOf } from '../stream-data/read-records.ts'
 import type { SourceRecord } from './trace.ts'
 

@@ -107,7 +107,7 @@ const TRIAL_REQUESTS_MS = 8000
 /** For steps that may send requests; loaded only for these. */
 async function requestsOf(steps: JobStep[], addresses: AddressRules) {
   if (steps.every(({ document }) => !document.allowed_hosts)) return undefined
-  const { openPlugInRequests } = await import('../../../shared/connectors/plug-in-requests.ts')
+  const { openPlugInRequests } = await import('../../../shared/connectors/send-plug-in-requests.ts')
   return openPlugInRequests(addresses, TRIAL_REQUESTS_MS)
 }
 

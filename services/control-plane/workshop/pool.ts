@@ -22,7 +22,7 @@ export type Pool = {
 }
 
 const PER_ACCOUNT_MAX = 2
-/** A burst of uploads. How much memory those that wait may take is bounded where bodies are read (`read-body.ts`). */
+/** A burst of uploads. How much memory those that wait may take is bounded where bodies are read (`http/read-body.ts`). */
 const WAITING_PER_ACCOUNT_MAX = 64
 /** A request may need several processes, one after the other, and its client gives it up after 30 s. */
 const WAIT_MAX_MS = 10_000

@@ -14,7 +14,7 @@ import { openKernel, type Kernel } from '../../../shared/smartmodule/host/kernel
 import { RecordRefused } from '../../../shared/smartmodule/host/failure-policies.ts'
 import { SmartModuleTrap } from '../../../shared/smartmodule/abi.ts'
 import type { Job, Progress, TracedRecord, TraceInput } from './jobs.ts'
-import type { SendRequest } from '../../../shared/model/plug-in-requests.ts'
+import type { SendRequest } from '../../../shared/model/plug-in-http.ts'
 import { isSameRecord } from './same-record.ts'
 
 const LARGEST = 64 << 20

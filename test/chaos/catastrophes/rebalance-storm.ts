@@ -2,7 +2,7 @@
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { serviceNames } from '../../../shared/model/definition.ts'
 import { sleep } from '../arena.ts'
-import { visitGroup } from '../stranger.ts'
+import { visitGroup } from '../idle-member.ts'
 import type { Catastrophe } from './catastrophe.ts'
 
 export const rebalanceStorm: Catastrophe = {

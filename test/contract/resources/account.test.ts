@@ -9,21 +9,21 @@ import { describeAnswers } from '../../harness/answers.ts'
 import { loggedIn, service, unique, type Client } from '../../harness/client.ts'
 import { contractsOf } from '../../harness/contract-check.ts'
 import { answeredWithEvents } from '../../harness/events.ts'
-import { makeRoom, type Room } from '../../harness/rooms.ts'
+import { makeOneOfEach, type OneOfEach } from '../../harness/one-of-each.ts'
 import { openAccount } from '../../harness/operator.ts'
 
 let client: Client
-let room: Room
+let resources: OneOfEach
 beforeAll(async () => {
   client = await loggedIn(service().accounts.enterprise)
-  room = await makeRoom(client)
+  resources = await makeOneOfEach(client)
 })
 
 describeAnswers(
   [...contractsOf(accountApi), ...contractsOf(auditApi), ...contractsOf(authApi), ...contractsOf(overviewApi), ...contractsOf(eventsApi)],
   {
     client: () => client,
-    room: () => room,
+    resources: () => resources,
     cases: {
       getAccount: [[200, 'with quotas', () => client.call('GET', '/v1/account')]],
       listAudit: [[200, 'with a page', () => client.call('GET', '/v1/audit')]],
@@ -54,7 +54,7 @@ describeAnswers(
       ],
       listKeys: [[200, 'with a page', () => client.call('GET', '/v1/keys')]],
       deleteKey: [
-        [204, 'for a key', () => client.call('DELETE', `/v1/keys/${room.keys}`)],
+        [204, 'for a key', () => client.call('DELETE', `/v1/keys/${resources.keys}`)],
         [
           409,
           'for the last one that can make keys',

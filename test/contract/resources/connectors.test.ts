@@ -7,18 +7,18 @@ import { describeAnswers } from '../../harness/answers.ts'
 import { loggedIn, service, type Client } from '../../harness/client.ts'
 import { contractsOf } from '../../harness/contract-check.ts'
 import { openAccount } from '../../harness/operator.ts'
-import { makeRoom, type Room } from '../../harness/rooms.ts'
+import { makeOneOfEach, type OneOfEach } from '../../harness/one-of-each.ts'
 
 let client: Client
-let room: Room
+let resources: OneOfEach
 beforeAll(async () => {
   client = await loggedIn(service().accounts.enterprise)
-  room = await makeRoom(client)
+  resources = await makeOneOfEach(client)
 })
 
 describeAnswers(contractsOf(connectorsApi), {
   client: () => client,
-  room: () => room,
+  resources: () => resources,
   cases: {
     listConnectors: [[200, 'with a page', () => client.call('GET', '/v1/connectors')]],
     getConnector: [[200, 'with its configs’ schemas', () => client.call('GET', '/v1/connectors/conn_stream')]],

@@ -4,22 +4,22 @@ import * as deadLettersApi from '../../../shared/api/dead-letters.ts'
 import { describeAnswers } from '../../harness/answers.ts'
 import { eventually, loggedIn, service, unique, type Client } from '../../harness/client.ts'
 import { contractsOf } from '../../harness/contract-check.ts'
-import { makeRoom, type Room } from '../../harness/rooms.ts'
+import { makeOneOfEach, type OneOfEach } from '../../harness/one-of-each.ts'
 import { createPipeline, createStream, write } from '../../harness/pipelines.ts'
 
 let client: Client
-let room: Room
+let resources: OneOfEach
 beforeAll(async () => {
   client = await loggedIn(service().accounts.enterprise)
-  room = await makeRoom(client)
+  resources = await makeOneOfEach(client)
 })
 
-const at = (rest = '') => `/v1/pipelines/${room.pipelines}/dead-letters${rest}`
+const at = (rest = '') => `/v1/pipelines/${resources.pipelines}/dead-letters${rest}`
 let letter: string
 beforeAll(async () => {
   const from = await createStream(client, { a: 'string' })
   const processors = [{ module_id: 'dps/filter', config: { expression: 'value.a > 5' } }]
-  room.pipelines = await createPipeline(client, from.id, [], room.sink!, { processors, failure_threshold: 1 })
+  resources.pipelines = await createPipeline(client, from.id, [], resources.sink!, { processors, failure_threshold: 1 })
   await write(client, from.id, [{ a: 'x' }, { a: 'y' }])
   letter = await eventually('there is a dead letter', async () => {
     const { body } = await client.call<{ dead_letters: { id: string }[] }>('GET', at())
@@ -29,7 +29,7 @@ beforeAll(async () => {
 
 describeAnswers(contractsOf(deadLettersApi), {
   client: () => client,
-  room: () => room,
+  resources: () => resources,
   cases: {
     listDeadLetters: [[200, 'with a page', () => client.call('GET', at())]],
     listDeadLetterGroups: [[200, 'with the groups', () => client.call('GET', at('/groups'))]],

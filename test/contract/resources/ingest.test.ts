@@ -6,14 +6,14 @@ import { LIMITS } from '../../../shared/model/limits.ts'
 import { describeAnswers } from '../../harness/answers.ts'
 import { anonymous, loggedIn, service, unique, type Client } from '../../harness/client.ts'
 import { contractsOf } from '../../harness/contract-check.ts'
-import { makeRoom, type Room } from '../../harness/rooms.ts'
+import { makeOneOfEach, type OneOfEach } from '../../harness/one-of-each.ts'
 import { createPipeline } from '../../harness/pipelines.ts'
 
 let client: Client
-let room: Room
+let resources: OneOfEach
 beforeAll(async () => {
   client = await loggedIn(service().accounts.enterprise)
-  room = await makeRoom(client)
+  resources = await makeOneOfEach(client)
 })
 
 const SECRET = 'a key of theirs'
@@ -22,7 +22,7 @@ beforeAll(async () => {
   const name = unique('hook')
   await client.call('POST', '/v1/secrets', { name, value: SECRET })
   const source = (more: object) => ({ connector_id: 'conn_webhook', config: { secret: { $secret: name }, ...more } })
-  path = `/v1/ingest/${await createPipeline(client, '', [], room.sink!, { source: source({ header: 'X-Signature' }) })}`
+  path = `/v1/ingest/${await createPipeline(client, '', [], resources.sink!, { source: source({ header: 'X-Signature' }) })}`
 })
 
 const sign = (body: string): string => `sha256=${createHmac('sha256', SECRET).update(body).digest('hex')}`
@@ -31,7 +31,7 @@ const push = (body: string, headers: Record<string, string> = {}) =>
 
 describeAnswers(contractsOf(ingestApi), {
   client: () => client,
-  room: () => room,
+  resources: () => resources,
   cases: {
     ingest: [
       [202, 'with how many there were', () => push('{"a":"x"}')],

@@ -4,18 +4,18 @@ import * as jobsApi from '../../../shared/api/jobs.ts'
 import { describeAnswers } from '../../harness/answers.ts'
 import { eventually, loggedIn, service, unique, type Client } from '../../harness/client.ts'
 import { contractsOf } from '../../harness/contract-check.ts'
-import { makeRoom, type Room } from '../../harness/rooms.ts'
+import { makeOneOfEach, type OneOfEach } from '../../harness/one-of-each.ts'
 import { setStatus } from '../../harness/rows.ts'
 
 let client: Client
-let room: Room
+let resources: OneOfEach
 beforeAll(async () => {
   client = await loggedIn(service().accounts.enterprise)
-  room = await makeRoom(client)
+  resources = await makeOneOfEach(client)
 })
 
 const replay = (body: object = { from: 'earliest', to: 'latest' }, headers = {}) =>
-  client.call<{ id: string }>('POST', `/v1/pipelines/${room.pipelines}/replay`, body, headers)
+  client.call<{ id: string }>('POST', `/v1/pipelines/${resources.pipelines}/replay`, body, headers)
 /** A replay that has this status, whatever its task reports. */
 async function job(status: string): Promise<string> {
   const { id } = (await replay()).body
@@ -26,10 +26,10 @@ async function job(status: string): Promise<string> {
 
 describeAnswers(contractsOf(jobsApi), {
   client: () => client,
-  room: () => room,
+  resources: () => resources,
   cases: {
     listJobs: [[200, 'with a page', () => client.call('GET', '/v1/jobs')]],
-    getJob: [[200, 'with the job', () => client.call('GET', `/v1/jobs/${room.jobs}`)]],
+    getJob: [[200, 'with the job', () => client.call('GET', `/v1/jobs/${resources.jobs}`)]],
     replayPipeline: [
       [202, 'with the job', () => replay()],
       [

@@ -4,7 +4,7 @@ import * as manifestsApi from '../../../shared/api/manifests.ts'
 import { describeAnswers } from '../../harness/answers.ts'
 import { loggedIn, service, unique, type Client } from '../../harness/client.ts'
 import { contractsOf } from '../../harness/contract-check.ts'
-import { moduleBody } from '../../harness/rooms.ts'
+import { moduleBody } from '../../harness/one-of-each.ts'
 import { setBytes } from '../../harness/rows.ts'
 
 let client: Client
@@ -17,7 +17,7 @@ const apply = (body: object) => client.call('POST', '/v1/manifests/apply', body)
 
 describeAnswers(contractsOf(manifestsApi), {
   client: () => client,
-  room: () => ({}),
+  resources: () => ({}),
   cases: {
     planManifest: [[200, 'with what would change', () => client.call('POST', '/v1/manifests/plan', { manifest: manifest() })]],
     applyManifest: [

@@ -1,24 +1,24 @@
 /** Members and sessions: what each operation answers, and who may sign in, as what, and until when. */
 import { beforeAll, describe, expect, it } from 'vitest'
 import * as membersApi from '../../../shared/api/members.ts'
-import { cookieOf } from '../../../services/control-plane/sessions.ts'
+import { cookieOf } from '../../../services/control-plane/access/sessions.ts'
 import { describeAnswers } from '../../harness/answers.ts'
 import { anonymous, eventually, loggedIn, service, unique, type Client } from '../../harness/client.ts'
 import { contractsOf } from '../../harness/contract-check.ts'
 import { openAccount, setQuotas, signInLink } from '../../harness/operator.ts'
-import { makeRoom, type Room } from '../../harness/rooms.ts'
+import { makeOneOfEach, type OneOfEach } from '../../harness/one-of-each.ts'
 import { signedIn } from '../../harness/sessions.ts'
 
 type Invited = { id: string; email: string; sign_in_token: string }
 const PASSWORD = 'correct horse battery'
 
 let client: Client
-let room: Room
+let resources: OneOfEach
 let accountId: string
 beforeAll(async () => {
   client = await loggedIn(service().accounts.enterprise)
   accountId = service().accounts.enterprise.account_id
-  room = await makeRoom(client)
+  resources = await makeOneOfEach(client)
 })
 
 const emailOf = (name: string) => `${unique(name)}@example.com`.toLowerCase()
@@ -39,7 +39,7 @@ const token = async () => ({ sign_in_token: (await invite('viewer')).sign_in_tok
 
 describeAnswers(contractsOf(membersApi), {
   client: () => client,
-  room: () => room,
+  resources: () => resources,
   cases: {
     createSession: [
       [201, 'for the token of a link', async () => anonymous().call('POST', '/v1/sessions', await token())],
@@ -56,7 +56,7 @@ describeAnswers(contractsOf(membersApi), {
       [409, 'for a key', () => client.call('POST', '/v1/session/password', { password: PASSWORD })],
     ],
     listMembers: [[200, 'with a page', () => client.call('GET', '/v1/members')]],
-    getMember: [[200, 'with the member', () => client.call('GET', `/v1/members/${room.members}`)]],
+    getMember: [[200, 'with the member', () => client.call('GET', `/v1/members/${resources.members}`)]],
     createMember: [
       [201, 'with a link’s token', () => client.call('POST', '/v1/members', { name: 'x', email: emailOf('new'), role: 'editor' })],
       [
@@ -66,7 +66,7 @@ describeAnswers(contractsOf(membersApi), {
       ],
     ],
     updateMember: [
-      [200, 'with the member', () => client.call('PATCH', `/v1/members/${room.members}`, { role: 'editor' })],
+      [200, 'with the member', () => client.call('PATCH', `/v1/members/${resources.members}`, { role: 'editor' })],
       [
         409,
         'for the last owner',
@@ -89,7 +89,7 @@ describeAnswers(contractsOf(membersApi), {
         },
       ],
     ],
-    createMemberLink: [[201, 'with a token', () => client.call('POST', `/v1/members/${room.members}/link`)]],
+    createMemberLink: [[201, 'with a token', () => client.call('POST', `/v1/members/${resources.members}/link`)]],
   },
 })
 

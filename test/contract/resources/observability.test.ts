@@ -7,31 +7,31 @@ import * as trialsApi from '../../../shared/api/trials.ts'
 import { describeAnswers } from '../../harness/answers.ts'
 import { loggedIn, service, type Client } from '../../harness/client.ts'
 import { contractsOf } from '../../harness/contract-check.ts'
-import { makeRoom, moduleBody, type Room } from '../../harness/rooms.ts'
+import { makeOneOfEach, moduleBody, type OneOfEach } from '../../harness/one-of-each.ts'
 import { createPipeline } from '../../harness/pipelines.ts'
 import { damageBinary, setStatus } from '../../harness/rows.ts'
 
 let client: Client
-let room: Room
+let resources: OneOfEach
 beforeAll(async () => {
   client = await loggedIn(service().accounts.enterprise)
-  room = await makeRoom(client)
+  resources = await makeOneOfEach(client)
 })
 
 /** Where the record is. */
 let where: { partition: number; offset: string }
 beforeAll(async () => {
   type Written = { partitions: { partition: number; first_offset: string }[] }
-  const { body } = await client.call<Written>('POST', `/v1/streams/${room.streams}/data`, { records: [{ a: 'x' }] })
+  const { body } = await client.call<Written>('POST', `/v1/streams/${resources.streams}/data`, { records: [{ a: 'x' }] })
   where = { partition: body.partitions[0]!.partition, offset: body.partitions[0]!.first_offset }
 })
-const at = (rest = '') => `/v1/pipelines/${room.pipelines}${rest}`
+const at = (rest = '') => `/v1/pipelines/${resources.pipelines}${rest}`
 
 /** A pipeline whose SmartModule can't be run any more. */
 async function damaged(): Promise<string> {
   const { id } = (await client.call<{ id: string }>('POST', '/v1/smartmodules', await moduleBody())).body
   const processors = [{ module_id: id, config: {} }]
-  const pipeline = await createPipeline(client, room.streams!, [], room.sink!, { autostart: false, processors })
+  const pipeline = await createPipeline(client, resources.streams!, [], resources.sink!, { autostart: false, processors })
   await damageBinary(id)
   return pipeline
 }
@@ -41,14 +41,14 @@ async function withCanary(): Promise<string> {
   const module = await client.call<{ id: string }>('POST', '/v1/smartmodules', { ...body, version: '1.0.0' })
   await client.call('POST', '/v1/smartmodules', { ...body, version: '1.0.1', config: { ...body.config, parameters: { type: 'object' } } })
   const processors = [{ module_id: module.body.id, version: '1.0.0', config: {} }]
-  const id = await createPipeline(client, room.streams!, [], room.sink!, { autostart: false, processors })
+  const id = await createPipeline(client, resources.streams!, [], resources.sink!, { autostart: false, processors })
   await client.call('PATCH', `/v1/pipelines/${id}`, { canary: { step: 1, version: '1.0.1' } })
   return id
 }
 
 describeAnswers([...contractsOf(observabilityApi), ...contractsOf(trialsApi), ...contractsOf(logsApi), ...contractsOf(canaryApi)], {
   client: () => client,
-  room: () => room,
+  resources: () => resources,
   cases: {
     getPipelineOffsets: [[200, 'with positions and lag', () => client.call('GET', at('/offsets'))]],
     getPipelineAccounting: [[200, 'with where the records went', () => client.call('GET', at('/accounting'))]],
@@ -95,8 +95,8 @@ describeAnswers([...contractsOf(observabilityApi), ...contractsOf(trialsApi), ..
         200,
         'with what differs',
         () =>
-          client.call('POST', `/v1/smartmodules/${room.smartmodules}/compare`, {
-            stream_id: room.streams,
+          client.call('POST', `/v1/smartmodules/${resources.smartmodules}/compare`, {
+            stream_id: resources.streams,
             before: {},
             after: { version: '1.0.0' },
           }),

@@ -4,26 +4,26 @@ import * as pipelinesApi from '../../../shared/api/pipelines.ts'
 import { describeAnswers, type Case } from '../../harness/answers.ts'
 import { loggedIn, service, unique, type Client } from '../../harness/client.ts'
 import { contractsOf } from '../../harness/contract-check.ts'
-import { makeRoom, type Room } from '../../harness/rooms.ts'
+import { makeOneOfEach, type OneOfEach } from '../../harness/one-of-each.ts'
 import { createPipeline } from '../../harness/pipelines.ts'
 import { setStatus } from '../../harness/rows.ts'
 
 let client: Client
-let room: Room
+let resources: OneOfEach
 beforeAll(async () => {
   client = await loggedIn(service().accounts.enterprise)
-  room = await makeRoom(client)
+  resources = await makeOneOfEach(client)
 })
 
 const endpoint = (stream_id: string | undefined) => ({ connector_id: 'conn_stream', config: { stream_id } })
 const body = () => ({
   name: unique('pipeline'),
-  source: endpoint(room.streams),
+  source: endpoint(resources.streams),
   processors: [],
-  sink: endpoint(room.sink),
+  sink: endpoint(resources.sink),
   autostart: false,
 })
-const at = (rest = '') => `/v1/pipelines/${room.pipelines}${rest}`
+const at = (rest = '') => `/v1/pipelines/${resources.pipelines}${rest}`
 /** A pipeline that is still being set up, and so can't be changed. */
 async function unfinished(): Promise<string> {
   const { pipeline_id: id } = (await client.call<{ pipeline_id: string }>('POST', '/v1/pipelines', body())).body
@@ -35,7 +35,7 @@ const action = (name: string, before: readonly string[]): readonly Case[] => [
     200,
     'with the pipeline',
     async () => {
-      const path = `/v1/pipelines/${await createPipeline(client, room.streams!, [], room.sink!, { autostart: false })}`
+      const path = `/v1/pipelines/${await createPipeline(client, resources.streams!, [], resources.sink!, { autostart: false })}`
       for (const each of before) await client.call('POST', `${path}/${each}`)
       return client.call('POST', `${path}/${name}`)
     },
@@ -45,7 +45,7 @@ const action = (name: string, before: readonly string[]): readonly Case[] => [
 
 describeAnswers(contractsOf(pipelinesApi), {
   client: () => client,
-  room: () => room,
+  resources: () => resources,
   cases: {
     createPipeline: [
       [201, 'with the new pipeline', () => client.call('POST', '/v1/pipelines', body())],

@@ -4,26 +4,26 @@ import * as secretsApi from '../../../shared/api/secrets.ts'
 import { describeAnswers } from '../../harness/answers.ts'
 import { loggedIn, service, unique, type Client } from '../../harness/client.ts'
 import { contractsOf } from '../../harness/contract-check.ts'
-import { makeRoom, type Room } from '../../harness/rooms.ts'
+import { makeOneOfEach, type OneOfEach } from '../../harness/one-of-each.ts'
 import { createPipeline } from '../../harness/pipelines.ts'
 
 let client: Client
-let room: Room
+let resources: OneOfEach
 beforeAll(async () => {
   client = await loggedIn(service().accounts.enterprise)
-  room = await makeRoom(client)
+  resources = await makeOneOfEach(client)
 })
 
 const body = () => ({ name: unique('secret'), value: 'x' })
-const at = () => `/v1/secrets/${room.secrets}`
+const at = () => `/v1/secrets/${resources.secrets}`
 
 describeAnswers(contractsOf(secretsApi), {
   client: () => client,
-  room: () => room,
+  resources: () => resources,
   cases: {
     createSecret: [
       [201, 'with the new secret, without its value', () => client.call('POST', '/v1/secrets', body())],
-      [409, 'for a name that is taken', () => client.call('POST', '/v1/secrets', { ...body(), name: room.secretName })],
+      [409, 'for a name that is taken', () => client.call('POST', '/v1/secrets', { ...body(), name: resources.secretName })],
     ],
     listSecrets: [[200, 'with a page', () => client.call('GET', '/v1/secrets')]],
     getSecret: [[200, 'with the secret, without its value', () => client.call('GET', at())]],
@@ -40,7 +40,7 @@ describeAnswers(contractsOf(secretsApi), {
         async () => {
           const { id, name } = (await client.call<{ id: string; name: string }>('POST', '/v1/secrets', body())).body
           const source = { connector_id: 'conn_webhook', config: { secret: { $secret: name } } }
-          await createPipeline(client, '', [], room.sink!, { source, autostart: false })
+          await createPipeline(client, '', [], resources.sink!, { source, autostart: false })
           return client.call('DELETE', `/v1/secrets/${id}`)
         },
       ],

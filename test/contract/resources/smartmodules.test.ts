@@ -4,22 +4,22 @@ import * as smartmodulesApi from '../../../shared/api/smartmodules.ts'
 import { describeAnswers } from '../../harness/answers.ts'
 import { loggedIn, service, unique, type Client } from '../../harness/client.ts'
 import { contractsOf } from '../../harness/contract-check.ts'
-import { makeRoom, moduleBody, type Room } from '../../harness/rooms.ts'
+import { makeOneOfEach, moduleBody, type OneOfEach } from '../../harness/one-of-each.ts'
 
 let client: Client
-let room: Room
+let resources: OneOfEach
 beforeAll(async () => {
   client = await loggedIn(service().accounts.enterprise)
-  room = await makeRoom(client)
+  resources = await makeOneOfEach(client)
 })
 
 const SOURCE = `import { Record } from 'dps'\nexport function filter(record: Record): bool { return true }`
 const source = { language: 'typescript', code: SOURCE }
-const at = (rest = '') => `/v1/smartmodules/${room.smartmodules}${rest}`
+const at = (rest = '') => `/v1/smartmodules/${resources.smartmodules}${rest}`
 
 describeAnswers(contractsOf(smartmodulesApi), {
   client: () => client,
-  room: () => room,
+  resources: () => resources,
   cases: {
     deploySmartModule: [
       [201, 'with the version', async () => client.call('POST', '/v1/smartmodules', await moduleBody())],
@@ -52,7 +52,9 @@ describeAnswers(contractsOf(smartmodulesApi), {
         409,
         'for one that a pipeline uses',
         async () => {
-          await client.call('PATCH', `/v1/pipelines/${room.pipelines}`, { processors: [{ module_id: room.smartmodules, config: {} }] })
+          await client.call('PATCH', `/v1/pipelines/${resources.pipelines}`, {
+            processors: [{ module_id: resources.smartmodules, config: {} }],
+          })
           return client.call('DELETE', at())
         },
       ],

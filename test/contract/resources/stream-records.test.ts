@@ -4,22 +4,22 @@ import * as streamRecordsApi from '../../../shared/api/stream-records.ts'
 import { describeAnswers } from '../../harness/answers.ts'
 import { loggedIn, service, unique, type Client } from '../../harness/client.ts'
 import { contractsOf } from '../../harness/contract-check.ts'
-import { makeRoom, type Room } from '../../harness/rooms.ts'
+import { makeOneOfEach, type OneOfEach } from '../../harness/one-of-each.ts'
 import { createStream } from '../../harness/pipelines.ts'
 import { setStatus } from '../../harness/rows.ts'
 
 let client: Client
-let room: Room
+let resources: OneOfEach
 beforeAll(async () => {
   client = await loggedIn(service().accounts.enterprise)
-  room = await makeRoom(client)
+  resources = await makeOneOfEach(client)
 })
 
-const at = (rest = '') => `/v1/streams/${room.streams}${rest}`
+const at = (rest = '') => `/v1/streams/${resources.streams}${rest}`
 
 describeAnswers(contractsOf(streamRecordsApi), {
   client: () => client,
-  room: () => room,
+  resources: () => resources,
   cases: {
     getStreamData: [
       [200, 'with a page of records', () => client.call('GET', at('/data'))],

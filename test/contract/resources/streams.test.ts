@@ -4,22 +4,22 @@ import * as streamsApi from '../../../shared/api/streams.ts'
 import { describeAnswers } from '../../harness/answers.ts'
 import { loggedIn, service, unique, type Client } from '../../harness/client.ts'
 import { contractsOf } from '../../harness/contract-check.ts'
-import { makeRoom, type Room } from '../../harness/rooms.ts'
+import { makeOneOfEach, type OneOfEach } from '../../harness/one-of-each.ts'
 import { createStream } from '../../harness/pipelines.ts'
 
 let client: Client
-let room: Room
+let resources: OneOfEach
 beforeAll(async () => {
   client = await loggedIn(service().accounts.enterprise)
-  room = await makeRoom(client)
+  resources = await makeOneOfEach(client)
 })
 
 const body = (more: object = {}) => ({ name: unique('stream'), description: '', schema: { a: 'string' }, ...more })
-const at = (rest = '') => `/v1/streams/${room.streams}${rest}`
+const at = (rest = '') => `/v1/streams/${resources.streams}${rest}`
 
 describeAnswers(contractsOf(streamsApi), {
   client: () => client,
-  room: () => room,
+  resources: () => resources,
   cases: {
     createStream: [
       [201, 'with the new stream', () => client.call('POST', '/v1/streams', body())],

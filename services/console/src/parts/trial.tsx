@@ -10,7 +10,7 @@ import type {
   Trace,
 } from '../../../../clients/typescript/src/generated/types.ts'
 import { post, withQuery } from '../api.ts'
-import { useKept } from '../kept.ts'
+import { useStoredState } from '../stored-state.ts'
 import { useAll, useQuery } from '../query.ts'
 import { may } from '../session.ts'
 import { KeepAsTest, testFrom, Verdict } from './kept-tests.tsx'
@@ -28,7 +28,7 @@ export function useTrial(known: GetSmartModuleResponse | undefined, kept: Tests)
   const pipeline = useQuery<Pipeline>(kind === 'letters' ? `/pipelines/${id}` : null)
   const test = testOf(choice, kept)
   const step = known && pipeline.data ? stepIn(pipeline.data, known.id) : -1
-  const draft = useKept<Record<string, unknown>>(`config-${known?.id ?? 'new'}`, {})
+  const draft = useStoredState<Record<string, unknown>>(`config-${known?.id ?? 'new'}`, {})
   const { value: config } = draft
   /** With another config, its fields begin anew. */
   const [begun, setBegun] = useState(0)

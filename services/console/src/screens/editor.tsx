@@ -23,7 +23,7 @@ import { SchemaForm, within } from '../parts/schema-form.tsx'
 import { OnRecords, useTrial } from '../parts/trial.tsx'
 import type { Tests } from '../parts/trial-records.tsx'
 import { Versions } from '../parts/versions.tsx'
-import { useKept } from '../kept.ts'
+import { useStoredState } from '../stored-state.ts'
 import { useAction, useQuery } from '../query.ts'
 import { asCurl, asYaml, needed, quoted } from '../same-as.ts'
 import { may, session } from '../session.ts'
@@ -230,7 +230,7 @@ function Workbench({ known, onDeployed }: { known: GetSmartModuleResponse | unde
   const isCode = known === undefined || (known.source !== undefined && !known.built_in)
   const first = known?.source?.code ?? FIRST
   const { code, setCode, forget, isOld } = useDraft(known?.id, first)
-  const newName = useKept('name-new', '')
+  const newName = useStoredState('name-new', '')
   const name = known?.name ?? newName.value
   const [faults, setFaults] = useState<Fault[]>([])
   const [parameters, setParameters] = useState<Schema>()

@@ -2,11 +2,11 @@
 import { inTransaction } from '../../store/database.ts'
 import { changePasswordContract, createSessionContract, deleteSessionContract, getSessionContract } from '../../../../shared/api/members.ts'
 import type { Deps, Reply } from '../../deps.ts'
-import { invalidCredentials } from '../../credentials.ts'
+import { invalidCredentials } from '../../access/credentials.ts'
 import type { SignInAudit } from '../../middleware/audit.ts'
 import { validated } from '../../middleware/validate.ts'
 import { invalidRequest, ServiceError } from '../../service-error.ts'
-import { assertPassword, cookieOf, hashPassword, NO_COOKIE, showSession, whosePassword } from '../../sessions.ts'
+import { assertPassword, cookieOf, hashPassword, NO_COOKIE, showSession, whosePassword } from '../../access/sessions.ts'
 import { openSession } from '../../sign-in/open-session.ts'
 import { findAccount } from '../../store/accounts.ts'
 import {

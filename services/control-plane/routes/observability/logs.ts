@@ -5,7 +5,7 @@ import type { Listener } from '../../../../shared/api/contract.ts'
 import { LOG_LEVELS } from '../../../../shared/model/telemetry.ts'
 import type { Line, LogBook } from '../../logs/log-book.ts'
 import { isPipelineKept } from '../../store/pipelines.ts'
-import { withDeadline } from '../../with-deadline.ts'
+import { withDeadline } from '../../concurrency/with-deadline.ts'
 import { getPipeline } from '../own-pipeline.ts'
 import { operation } from '../operation.ts'
 

@@ -29,9 +29,9 @@ import { pipelineEtag } from '../etags.ts'
 import { listReply } from '../list-reply.ts'
 import { cancelJob } from '../../jobs/jobs.ts'
 import { getPipeline, lockOwnPipeline } from '../own-pipeline.ts'
-import { readOffsets } from '../observability/pipeline-positions.ts'
+import { readOffsets } from '../observability/offsets.ts'
 import { operation } from '../operation.ts'
-import { withDeadline } from '../../with-deadline.ts'
+import { withDeadline } from '../../concurrency/with-deadline.ts'
 
 const showItem = ({ id, name, description, status, status_reason, revision, created_at, updated_at }: ListedPipeline) => ({
   id,

@@ -1,7 +1,7 @@
 /** Compiles sources of SmartModules, in a workshop: a source may make the compiler run or grow without end. */
 import { compileSmartModuleContract } from '../../../../shared/api/smartmodules.ts'
 import { invalidRequest } from '../../service-error.ts'
-import { openKept } from '../../kept.ts'
+import { openLruCache } from '../../caches/lru-cache.ts'
 import { sha256Of } from '../../store/smartmodules.ts'
 import type { Workshop } from '../../workshop/workshop.ts'
 import { operation } from '../operation.ts'
@@ -18,7 +18,7 @@ type Compiled =
   | { details: { path: typeof PATH; message: string; line?: number; column?: number; text?: string }[] }
 
 /** By the source's hash: a manifest's sources are compiled for its plan, and deployed after it. At most 16 MiB. */
-const kept = openKept<string, Extract<Compiled, { binary: Uint8Array }>>(64)
+const kept = openLruCache<string, Extract<Compiled, { binary: Uint8Array }>>(64)
 const KEPT_BYTES_MAX = 256 << 10
 
 async function compile(workshop: Workshop, accountId: string, code: string): Promise<Compiled> {

@@ -10,7 +10,7 @@ import { fieldsOf } from '../../registry/fields.ts'
 import type { StreamFormat } from '../../../../shared/model/stream-formats.ts'
 import type { StreamSchemaRow } from '../../store/streams.ts'
 import type { Deps } from '../../deps.ts'
-import { withDeadline } from '../../with-deadline.ts'
+import { withDeadline } from '../../concurrency/with-deadline.ts'
 
 type AdoptDeps = Pick<Deps, 'registry' | 'adoption' | 'cluster' | 'withAdmin'>
 

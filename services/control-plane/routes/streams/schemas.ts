@@ -9,7 +9,7 @@ import { notFound, ServiceError, type Detail } from '../../service-error.ts'
 import { listPipelinesOf, requestOf } from '../../store/pipelines.ts'
 import { findStream, listSchemas, type StreamRow } from '../../store/streams.ts'
 import type { Deps } from '../../deps.ts'
-import { withDeadline } from '../../with-deadline.ts'
+import { withDeadline } from '../../concurrency/with-deadline.ts'
 import { operation } from '../operation.ts'
 import { changeOf, type SchemaChange } from './update-stream.ts'
 

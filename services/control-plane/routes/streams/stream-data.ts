@@ -1,7 +1,7 @@
 /** Reads a stream's records in pages, and writes records, all or none. */
 import { getStreamDataContract, writeStreamDataContract } from '../../../../shared/api/stream-records.ts'
 import { invalidRequest } from '../../service-error.ts'
-import { withDeadline } from '../../with-deadline.ts'
+import { withDeadline } from '../../concurrency/with-deadline.ts'
 import { operation } from '../operation.ts'
 import { activeStream } from './active-stream.ts'
 

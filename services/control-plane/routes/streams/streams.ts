@@ -9,7 +9,7 @@ import { assertIfMatch, etagOf } from '../etags.ts'
 import { listReply } from '../list-reply.ts'
 import { operation } from '../operation.ts'
 import { inTransaction, type Transaction } from '../../store/database.ts'
-import { createOneAtATime } from '../../one-at-a-time.ts'
+import { createOneAtATime } from '../../concurrency/one-at-a-time.ts'
 
 const showItem = ({ id, name, description, status, status_reason, created_at, updated_at }: StreamRow) => ({
   id,

@@ -19,7 +19,7 @@ import {
   type StreamSchemaRow,
 } from '../../store/streams.ts'
 import type { Caller, Deps } from '../../deps.ts'
-import { withDeadline } from '../../with-deadline.ts'
+import { withDeadline } from '../../concurrency/with-deadline.ts'
 import { registerSchema } from '../../reconciler/streams.ts'
 import { assertIfMatch, etagOf } from '../etags.ts'
 import { operation } from '../operation.ts'
