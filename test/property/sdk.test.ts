@@ -342,3 +342,35 @@ describe('the package of the SDK', () => {
     }
   })
 })
+
+describe('a document', () => {
+  /** Whether each beginning of the document is one, and so is what is left of it. */
+  const CUTS = `import { Kind, Record, emitJson, parseJson } from 'dps'
+export function arrayMap(record: Record): void {
+  let found = ''
+  for (let at = record.start; at <= record.end; at++) {
+    found += parseJson(record.start, at) == Kind.Missing ? '0' : '1'
+    found += parseJson(at, record.end) == Kind.Missing ? '0' : '1'
+  }
+  emitJson('"' + found + '"')
+  emitJson(String.UTF8.decodeUnsafe(record.start, record.end - record.start))
+}`
+
+  it('ends where it is said to end, whatever bytes come behind it, and these stay as they are', async () => {
+    const chain = await chainOf(CUTS)
+    const spaced = fc.tuple(fc.json(), fc.constantFrom(undefined, 1)).map(([json, space]) => JSON.stringify(JSON.parse(json), null, space))
+    await fc.assert(
+      fc.asyncProperty(fc.array(spaced, { minLength: 1, maxLength: 5 }), async (documents) => {
+        const { values, failures } = await chain.run(documents)
+        const expected = documents.flatMap((document) => {
+          const bytes = Buffer.from(document)
+          const isOne = (part: Buffer) => (part.toString('latin1') === '' || !isJson(part.toString()) ? '0' : '1')
+          const found = Array.from({ length: bytes.length + 1 }, (_, at) => isOne(bytes.subarray(0, at)) + isOne(bytes.subarray(at)))
+          return [JSON.stringify(found.join('')), document]
+        })
+        expect([values, failures]).toEqual([expected, []])
+      }),
+      { numRuns: 200 },
+    )
+  })
+})

@@ -1,6 +1,7 @@
 /**
  * JSON over bytes, without building a tree: one pass checks that the bytes are exactly one JSON document (RFC 8259, UTF-8 included) and
- * notes the members of a top-level object; later look-ups read only checked bytes. Strings are scanned 16 bytes at a time.
+ * notes the members of a top-level object; later look-ups read only checked bytes. Strings are scanned 16 bytes at a time. While it
+ * lasts, a byte 0 stands behind the document: no token has one, so that it ends all of them, and `end` need not be asked for at each.
  */
 import { FIRST, NOWHERE, expectKey, isAt, lengthAt, nextPlace, placeBelow } from './expected-keys'
 import { addMember, beginMembers, changeShape, endMembers, limit } from './known-members'
@@ -24,6 +25,17 @@ export function skipSpace(p: usize, end: usize): usize {
     p++
   }
   return p
+}
+
+/** The same in front of the byte 0 that ends a document. */
+// @ts-ignore: decorator
+@inline
+function afterSpace(p: usize): usize {
+  while (true) {
+    const c = load<u8>(p)
+    if (c > 32 || (c != 32 && c != 10 && c != 13 && c != 9)) return p
+    p++
+  }
 }
 
 // @ts-ignore: decorator
@@ -68,7 +80,7 @@ export function isUtf8(p: usize, end: usize): bool {
 function stringEnd(p: usize, end: usize): usize {
   const mask = i8x16.bitmask(special(v128.load(p)))
   const close = p + ctz(mask)
-  if (mask != 0 && load<u8>(close) == 34 && close < end) {
+  if (mask != 0 && load<u8>(close) == 34) {
     escaped = false
     return close
   }
@@ -160,14 +172,13 @@ function numberEnd(p: usize, end: usize): usize {
     if (fraction == 0) return scanNumber(p, end)
     after += fraction + 1
   }
-  return after < p + 16 && after < end && (load<u8>(after) | 32) != 101 ? after : scanNumber(p, end)
+  return after < p + 16 && (load<u8>(after) | 32) != 101 ? after : scanNumber(p, end)
 }
 
 /** Checks a string, or a number, without a call where it is short and plain; anything else by `scanOther`. */
 // @ts-ignore: decorator
 @inline
 function endOfValue(p: usize, end: usize, depth: i32, place: usize): usize {
-  if (p >= end) return 0
   const c: u32 = load<u8>(p)
   if (c == 34) {
     const close = stringEnd(p + 1, end)
@@ -179,46 +190,44 @@ function endOfValue(p: usize, end: usize, depth: i32, place: usize): usize {
 /** Checks the object whose brace is at `p`, and whose keys are expected from `place` on, as `scanValue` does. */
 function scanObject(p: usize, end: usize, depth: i32, place: usize): usize {
   if (depth >= DEPTH_MAX) return 0
-  p = skipSpace(p + 1, end)
-  if (p < end && load<u8>(p) == 125) return p + 1
+  p = afterSpace(p + 1)
+  if (load<u8>(p) == 125) return p + 1
   while (true) {
     const key = p
     let close = p + lengthAt(place)
-    if (isAt(place, p) && close + 1 < end) p = close + 2
+    if (isAt(place, p)) p = close + 2
     else {
-      if (p >= end || load<u8>(p) != 34) return 0
+      if (load<u8>(p) != 34) return 0
       close = stringEnd(p + 1, end)
       if (close == 0) return 0
       const isPlain = !escaped
-      p = skipSpace(close + 1, end)
-      if (p >= end || load<u8>(p) != 58) return 0
+      p = afterSpace(close + 1)
+      if (load<u8>(p) != 58) return 0
       if (isPlain && p == close + 1) expectKey(place, key, close)
       p++
     }
-    p = endOfValue(skipSpace(p, end), end, depth + 1, place)
+    p = endOfValue(afterSpace(p), end, depth + 1, place)
     if (p == 0) return 0
     place = nextPlace(place)
-    p = skipSpace(p, end)
-    if (p >= end) return 0
+    p = afterSpace(p)
     const next = load<u8>(p++)
     if (next != 44) return next == 125 ? p : 0
-    p = skipSpace(p, end)
+    p = afterSpace(p)
   }
 }
 
 /** Checks the array whose bracket is at `p`, and which is the value at `place`, as `scanValue` does. */
 function scanArray(p: usize, end: usize, depth: i32, place: usize): usize {
   if (depth >= DEPTH_MAX) return 0
-  p = skipSpace(p + 1, end)
-  if (p < end && load<u8>(p) == 93) return p + 1
+  p = afterSpace(p + 1)
+  if (load<u8>(p) == 93) return p + 1
   while (true) {
     p = endOfValue(p, end, depth + 1, place)
     if (p == 0) return 0
-    p = skipSpace(p, end)
-    if (p >= end) return 0
+    p = afterSpace(p)
     const next = load<u8>(p++)
     if (next != 44) return next == 93 ? p : 0
-    p = skipSpace(p, end)
+    p = afterSpace(p)
   }
 }
 
@@ -227,9 +236,9 @@ function scanOther(p: usize, end: usize, depth: i32, place: usize): usize {
   const c: u32 = load<u8>(p)
   if (c == 123) return scanObject(p, end, depth, placeBelow(place))
   if (c == 91) return scanArray(p, end, depth, place)
-  if (c == 116) return end - p >= 4 && load<u32>(p) == 0x65757274 ? p + 4 : 0
-  if (c == 110) return end - p >= 4 && load<u32>(p) == 0x6c6c756e ? p + 4 : 0
-  if (c == 102) return end - p >= 5 && load<u32>(p, 1) == 0x65736c61 ? p + 5 : 0
+  if (c == 116) return load<u32>(p) == 0x65757274 ? p + 4 : 0
+  if (c == 110) return load<u32>(p) == 0x6c6c756e ? p + 4 : 0
+  if (c == 102) return load<u32>(p, 1) == 0x65736c61 ? p + 5 : 0
   return scanNumber(p, end)
 }
 
@@ -250,54 +259,59 @@ export function kindAt(p: usize): Kind {
 
 /**
  * Checks that [p, end) is one complete JSON document and notes the members when it is an object.
- * Returns its kind, `Kind.Missing` when it is not JSON (see `refusal`). 16 bytes after `end` must be readable.
+ * Returns its kind, `Kind.Missing` when it is not JSON (see `refusal`). 16 bytes after `end` must be readable, and the first one writable.
  */
 export function parse(p: usize, end: usize): Kind {
+  const behind = load<u8>(end)
+  store<u8>(end, 0)
+  const kind = parseDocument(p, end)
+  store<u8>(end, behind)
+  return kind
+}
+
+function parseDocument(p: usize, end: usize): Kind {
   beginMembers(end)
   const start = p
-  p = skipSpace(p, end)
+  p = afterSpace(p)
   if (p >= end) return refuse('the value is empty, not a JSON document')
   if (load<u8>(p) != 123) {
     const kind = kindAt(p)
     const after = scanValue(p, end)
     if (after == 0) return refuse('the value is not valid JSON')
-    return skipSpace(after, end) == end ? kind : refuse('the value has bytes after its JSON document')
+    return afterSpace(after) == end ? kind : refuse('the value has bytes after its JSON document')
   }
-  p = skipSpace(p + 1, end)
-  if (p < end && load<u8>(p) == 125) p++
+  p = afterSpace(p + 1)
+  if (load<u8>(p) == 125) p++
   else {
     let place = FIRST
     while (true) {
       const key = p + 1
       let isEscaped = false
       let close = p + lengthAt(place)
-      if (isAt(place, p) && close + 1 < end) p = close + 2
+      if (isAt(place, p)) p = close + 2
       else {
-        if (p >= end || load<u8>(p) != 34) return refuse('the value is not valid JSON')
+        if (load<u8>(p) != 34) return refuse('the value is not valid JSON')
         close = stringEnd(key, end)
         if (close == 0) return refuse('the value is not valid JSON')
         isEscaped = escaped
-        p = close + 1
-        if (p < end && load<u8>(p) != 58) p = skipSpace(p, end)
-        if (p >= end || load<u8>(p) != 58) return refuse('the value is not valid JSON')
+        p = afterSpace(close + 1)
+        if (load<u8>(p) != 58) return refuse('the value is not valid JSON')
         changeShape(p == close + 1 && !isEscaped && expectKey(place, key - 1, close))
         p++
       }
-      if (p < end && load<u8>(p) <= 32) p = skipSpace(p, end)
+      p = afterSpace(p)
       const after = endOfValue(p, end, 1, place)
       if (after == 0) return refuse('the value is not valid JSON')
       addMember(key, close, p, after, isEscaped)
       place = nextPlace(place)
-      p = after
-      if (p < end && load<u8>(p) <= 32) p = skipSpace(p, end)
-      if (p >= end) return refuse('the value is not valid JSON')
+      p = afterSpace(after)
       const next = load<u8>(p++)
       if (next == 125) break
       if (next != 44) return refuse('the value is not valid JSON')
-      if (p < end && load<u8>(p) <= 32) p = skipSpace(p, end)
+      p = afterSpace(p)
     }
   }
-  if (skipSpace(p, end) != end) return refuse('the value has bytes after its JSON document')
+  if (afterSpace(p) != end) return refuse('the value has bytes after its JSON document')
   endMembers(start, end)
   return Kind.Object
 }
