@@ -56,3 +56,28 @@ it('all wrong expressions of a step, and all wrong fields, are named at once', a
     ],
   ])
 })
+
+it('all reasons for which a module of one’s own refuses its config are named at once, each once', async () => {
+  const stream_id = (await createStream(client, { n: 'integer' })).id
+  const code = `import { Config, Record } from 'dps'
+export function init(config: Config): void {
+  config.text('from')
+  config.texts('names')
+  config.integer('count')
+}
+export function filter(record: Record): bool { return true }`
+  const config = { names: [1, 2, 'x'], count: 1.5, other: true }
+  const tried = await ask('POST', '/v1/smartmodules/test', {
+    processors: [{ source: { language: 'typescript', code }, config }],
+    stream_id,
+    limit: 1,
+  })
+  expect([tried.status, tried.body.error?.details?.map(({ path, message }) => `${path}: ${message}`)]).toEqual([
+    400,
+    [
+      '/processors/0/config: config.from must be a string',
+      '/processors/0/config/names: must hold strings alone',
+      '/processors/0/config/count: 1.5 is no whole number of 64 bits',
+    ],
+  ])
+})

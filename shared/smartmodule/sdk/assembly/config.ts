@@ -5,10 +5,14 @@ import { Path, Slice } from './path'
 import { Record } from './record'
 import { integerOf, numberOf, textOf } from './text'
 
+/** A list may hold any number of wrong items. */
+const FAULTS_MAX: i32 = 20
+
 /** The part of the `dps_init` document that an author's `init` reads: the step's `config`. */
 export class Config {
-  /** Why `init` refused the config, naming the field; the pipeline can't start then. */
+  /** Why `init` refused the config, a line for each fault; the pipeline can't start then. */
   error: string | null = null
+  private faults: string[] = []
   record: Record
   constructor(record: Record) { this.record = record }
   /** The value at `path` of the step's config. */
@@ -107,5 +111,10 @@ export class Config {
     if (this.get(path).kind != kind) this.refuse(`config.${path} must be ${what}`)
     return 0
   }
-  refuse(message: string): void { if (this.error === null) this.error = message }
+  /** Refuses the config, for a reason that names the field (`config.from …`). All reasons are shown, each once. */
+  refuse(message: string): void {
+    if (this.faults.length == FAULTS_MAX || this.faults.includes(message)) return
+    this.faults.push(message)
+    this.error = this.faults.join('\n')
+  }
 }
