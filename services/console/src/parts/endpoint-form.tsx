@@ -10,7 +10,8 @@ import type {
 import { writeJson } from '../../../../clients/typescript/src/core/exact-json.ts'
 import { post, type Detail } from '../api.ts'
 import { useAction, useQuery } from '../query.ts'
-import { Details, Field, Refused } from './parts.tsx'
+import { Details, Refused } from './failures.tsx'
+import { Field } from './field.tsx'
 import type { Schema } from './config-fields.tsx'
 import { SchemaForm, within } from './schema-form.tsx'
 

@@ -10,7 +10,7 @@ import { HOME } from '../api.ts'
 import { useAll, useQuery } from '../query.ts'
 import { may } from '../session.ts'
 import { mayLeave } from '../unsaved.ts'
-import { Dialog } from './parts.tsx'
+import { Dialog } from './dialog.tsx'
 
 type Place = { name: string; kind: string; path: string }
 

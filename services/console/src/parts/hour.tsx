@@ -3,7 +3,7 @@ import type { GetPipelineHistoryResponse } from '../../../../clients/typescript/
 import { now } from '../clock.ts'
 import { compact, rate } from '../format.ts'
 import { useQuery } from '../query.ts'
-import { Time } from './parts.tsx'
+import { Time } from './time.tsx'
 
 const REFRESH_MS = 10_000
 const HOUR_MS = 3_600_000

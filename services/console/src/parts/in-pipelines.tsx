@@ -4,7 +4,8 @@ import { getTagged, HOME, patch } from '../api.ts'
 import { useAction, useQuery } from '../query.ts'
 import { may } from '../session.ts'
 import { stepsOf } from '../steps.ts'
-import { Refused, Table } from './parts.tsx'
+import { Refused } from './failures.tsx'
+import { Table } from './table.tsx'
 
 type Module = Pick<GetSmartModuleResponse, 'id' | 'version'>
 

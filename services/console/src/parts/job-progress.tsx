@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { Job } from '../../../../clients/typescript/src/generated/types.ts'
 import { Failure, get } from '../api.ts'
 import { count } from '../format.ts'
-import { Refused } from './parts.tsx'
+import { Refused } from './failures.tsx'
 
 const POLL_MS = 500
 

@@ -4,7 +4,8 @@ import { useLocation } from 'preact-iso'
 import { withQuery } from '../api.ts'
 import { count } from '../format.ts'
 import { useQuery } from '../query.ts'
-import { Loaded, Table } from './parts.tsx'
+import { Loaded } from './failures.tsx'
+import { Table } from './table.tsx'
 import { useRowKeys } from './row-keys.ts'
 
 type List = { total: number; page: number; page_size: number }

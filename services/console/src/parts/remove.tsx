@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { remove } from '../api.ts'
 import { useAction } from '../query.ts'
 import { may } from '../session.ts'
-import { Refused } from './parts.tsx'
+import { Refused } from './failures.tsx'
 
 /** `what` it does, in a word; it is not there without the scope. */
 export function Remove({ what, scope, path, onDone }: { what: string; scope: Parameters<typeof may>[0]; path: string; onDone(): void }) {

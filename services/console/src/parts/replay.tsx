@@ -5,7 +5,7 @@ import { get, post } from '../api.ts'
 import { count } from '../format.ts'
 import { useAction } from '../query.ts'
 import { JobProgress } from './job-progress.tsx'
-import { Refused } from './parts.tsx'
+import { Refused } from './failures.tsx'
 
 type Entry = GetPipelineLedgerResponse['entries'][number]
 type Range = { from: Record<string, number>; to: Record<string, number> }

@@ -2,7 +2,8 @@
 import type { Trace } from '../../../../clients/typescript/src/generated/types.ts'
 import { glimpse } from '../records.ts'
 import { Difference } from './difference.tsx'
-import { Badge, Table } from './parts.tsx'
+import { Badge } from './badge.tsx'
+import { Table } from './table.tsx'
 
 export function Results({ traces }: { traces: Trace[] }) {
   const counts = new Map<string, number>()

@@ -1,6 +1,6 @@
 /** Under a form: the same by other ways, so that what is clicked once can be a script or a file the next time. */
 import { useState } from 'preact/hooks'
-import { Copy } from './parts.tsx'
+import { Copy } from './copy.tsx'
 
 export type Ways = Partial<Record<'curl' | 'dps' | 'YAML', string>>
 

@@ -3,7 +3,7 @@ import type { GetSmartModuleVersionResponse } from '../../../../clients/typescri
 import type { Detail } from '../api.ts'
 import { useQuery } from '../query.ts'
 import type { Schema } from './config-fields.tsx'
-import { Loaded } from './parts.tsx'
+import { Loaded } from './failures.tsx'
 import { SchemaForm } from './schema-form.tsx'
 
 export function StepConfig({

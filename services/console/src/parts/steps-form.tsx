@@ -8,7 +8,8 @@ import type { Detail } from '../api.ts'
 import { useQuery } from '../query.ts'
 import { changed, keyOf, type Step } from '../steps.ts'
 import type { Schema } from './config-fields.tsx'
-import { Field, Refused } from './parts.tsx'
+import { Refused } from './failures.tsx'
+import { Field } from './field.tsx'
 import { SchemaForm, within } from './schema-form.tsx'
 
 const POLICIES = ['dead_letter', 'skip', 'retry', 'fail']

@@ -7,7 +7,8 @@ import { asCurl } from '../same-as.ts'
 import { may } from '../session.ts'
 import { inWords, jsonAt } from '../typed.ts'
 import { useUnsaved } from '../unsaved.ts'
-import { Details, faultAt, Field, Refused } from './parts.tsx'
+import { Details, Refused, faultAt } from './failures.tsx'
+import { Field } from './field.tsx'
 import { SameAs } from './same-as.tsx'
 
 function Fields({ schema }: { schema: Record<string, string> }) {

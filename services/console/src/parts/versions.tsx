@@ -5,7 +5,9 @@ import { writeJson } from '../../../../clients/typescript/src/core/exact-json.ts
 import { withQuery } from '../api.ts'
 import { useQuery } from '../query.ts'
 import { Paged } from './paged.tsx'
-import { Badge, Loaded, Time } from './parts.tsx'
+import { Badge } from './badge.tsx'
+import { Loaded } from './failures.tsx'
+import { Time } from './time.tsx'
 
 function Version({ path, onCode }: { path: string; onCode: ((code: string) => void) | undefined }) {
   const version = useQuery<GetSmartModuleVersionResponse>(path)

@@ -12,7 +12,8 @@ import type {
 import { withQuery } from '../api.ts'
 import { AUDITED } from '../audited-operations.ts'
 import { Paged } from '../parts/paged.tsx'
-import { Time, Title } from '../parts/parts.tsx'
+import { Time } from '../parts/time.tsx'
+import { Title } from '../parts/title.tsx'
 import { useAll, useQuery } from '../query.ts'
 import { may } from '../session.ts'
 

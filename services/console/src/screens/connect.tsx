@@ -8,7 +8,11 @@ import type {
   ListSecretsResponse,
 } from '../../../../clients/typescript/src/generated/types.ts'
 import { HOME, patch, post } from '../api.ts'
-import { faultAt, Field, Loaded, Refused, Table, Time, Title } from '../parts/parts.tsx'
+import { Loaded, Refused, faultAt } from '../parts/failures.tsx'
+import { Field } from '../parts/field.tsx'
+import { Table } from '../parts/table.tsx'
+import { Time } from '../parts/time.tsx'
+import { Title } from '../parts/title.tsx'
 import { Remove } from '../parts/remove.tsx'
 import { useAction, useAll, useQuery } from '../query.ts'
 import { may } from '../session.ts'

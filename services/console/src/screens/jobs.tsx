@@ -3,7 +3,9 @@ import type { GetOverviewResponse, ListJobsResponse } from '../../../../clients/
 import { HOME, post, withQuery } from '../api.ts'
 import { Became } from '../parts/job-progress.tsx'
 import { Paged } from '../parts/paged.tsx'
-import { Badge, Time, Title } from '../parts/parts.tsx'
+import { Badge } from '../parts/badge.tsx'
+import { Time } from '../parts/time.tsx'
+import { Title } from '../parts/title.tsx'
 import { useQuery } from '../query.ts'
 import { may } from '../session.ts'
 
@@ -38,7 +40,7 @@ export function Jobs() {
             </td>
             <td>
               <Badge text={status} tone={records.failed > 0 ? 'bad' : undefined} />
-              {status === 'running' && may('pipelines:write') && (
+              {(status === 'starting' || status === 'running') && may('pipelines:write') && (
                 <button type="button" class="plain" onClick={() => void post(`/jobs/${id}/cancel`).then(refresh, refresh)}>
                   cancel
                 </button>

@@ -3,7 +3,10 @@ import { useLocation } from 'preact-iso'
 import type { GetLineageResponse } from '../../../../clients/typescript/src/generated/types.ts'
 import { HOME, withQuery } from '../api.ts'
 import { connectedWith, layersOf } from '../layers.ts'
-import { Badge, Loaded, Table, Title } from '../parts/parts.tsx'
+import { Badge } from '../parts/badge.tsx'
+import { Loaded } from '../parts/failures.tsx'
+import { Table } from '../parts/table.tsx'
+import { Title } from '../parts/title.tsx'
 import { useQuery } from '../query.ts'
 
 type Node = GetLineageResponse['nodes'][number]

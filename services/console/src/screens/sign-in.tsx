@@ -1,7 +1,9 @@
 /** Signing in: by a link, once it is clicked, or with an address and password. */
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { Field, Refused, Title } from '../parts/parts.tsx'
+import { Refused } from '../parts/failures.tsx'
+import { Field } from '../parts/field.tsx'
+import { Title } from '../parts/title.tsx'
 import { useAction, useQuery } from '../query.ts'
 import { choices, choicesIn, keepPlace, link, refusal, session, signIn, signInByLink } from '../session.ts'
 

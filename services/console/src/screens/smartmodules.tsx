@@ -2,7 +2,8 @@
 import type { ListSmartModulesResponse } from '../../../../clients/typescript/src/generated/types.ts'
 import { HOME, withQuery } from '../api.ts'
 import { Paged } from '../parts/paged.tsx'
-import { Time, Title } from '../parts/parts.tsx'
+import { Time } from '../parts/time.tsx'
+import { Title } from '../parts/title.tsx'
 import { may } from '../session.ts'
 
 export function SmartModules() {
