@@ -7,9 +7,12 @@ import type { Home } from './home.ts'
 export async function discardHome(home: Home, reopen: () => Promise<Home>): Promise<Home> {
   const volumes = home.known<string>('id of the volumes')
   if (volumes !== undefined) {
-    const { findContainerEngine, removeVolumes } = await import('./containers.ts')
+    const { findContainerEngine, removeLeftovers, removeVolumes } = await import('./containers.ts')
     const engine = await findContainerEngine()
+    // Containers of a start that was killed still use the volumes.
+    if (engine) await removeLeftovers(engine, home)
     if (engine) await removeVolumes(engine, volumes)
+    else process.stdout.write(`no container engine answers: the volumes dps-${volumes}-* of earlier starts stay\n`)
   }
   for (const name of await readdir(home.folder)) {
     const path = join(home.folder, name)

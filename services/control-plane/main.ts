@@ -189,7 +189,6 @@ const probes = await openProbesServer(config.METRICS_HOST, config.METRICS_PORT, 
   const checks: [string, Promise<unknown>][] = [
     ['postgres', ping(db)],
     ['kafka', cluster.describeTopic(names.definitions)],
-    ['registry', registry.ping()],
   ]
   const results = await Promise.allSettled(checks.map(([, check]) => check))
   return checks.flatMap(([name], index) => (results[index]!.status === 'rejected' ? [`${name} is unreachable`] : []))

@@ -27,15 +27,23 @@ async function inputHash(source: string, others: ReadonlyMap<string, string>, ki
   return hash.digest('hex')
 }
 
-/** The other files that a built-in is made of: those of its folder, and of each folder beside it that it imports from. */
+/** The other files that a built-in is made of: those of its folder, and of each folder beside it that one of its files imports from. */
 export async function filesBeside(sourceFile: string): Promise<Map<string, string>> {
   const own = dirname(sourceFile)
-  const source = await readFile(sourceFile, 'utf8')
-  const folders = new Set(['.', ...[...source.matchAll(/ from '(\.\.\/[\w-]+)\//g)].map(([, folder]) => folder!)])
+  const folders = new Set(['.'])
+  const addFolders = (source: string) => {
+    for (const [, folder] of source.matchAll(/ from '(\.\.\/[\w-]+)\//g)) folders.add(folder!)
+  }
+  addFolders(await readFile(sourceFile, 'utf8'))
   const found = new Map<string, string>()
+  // A set is walked to its end, what is added on the way included.
   for (const folder of folders) {
     const names = (await readdir(join(own, folder))).filter((name) => name.endsWith('.ts') && name !== basename(sourceFile)).sort()
-    for (const name of names) found.set(folder === '.' ? name : `${folder}/${name}`, await readFile(join(own, folder, name), 'utf8'))
+    for (const name of names) {
+      const text = await readFile(join(own, folder, name), 'utf8')
+      found.set(folder === '.' ? name : `${folder}/${name}`, text)
+      addFolders(text)
+    }
   }
   return found
 }

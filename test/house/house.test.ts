@@ -122,7 +122,7 @@ describe('import direction', () => {
   })
 
   it('keeps connections out of the lanes', () => {
-    const CONNECTS = /^(node:(net|tls|https?|http2|dgram)|undici|pg|ioredis|kafkajs|@aws-sdk\/.*)$/
+    const CONNECTS = /^(node:(net|tls|https?|http2|dgram)|undici|pg|ioredis|kafkajs|@platformatic\/kafka|@aws-sdk\/.*)$/
     const seen = new Set<string>()
     const visit = (path: string): void => {
       if (seen.has(path) || !code.includes(path)) return

@@ -33,3 +33,22 @@ it('keep their version where nothing has changed, and get one for a changed sche
   expect((await db('smartmodules').where({ id }).first()).description).toBe(description)
   expect(await versions()).toHaveLength(first.length + 1)
 })
+
+it('of a newer build stay the newest ones when a control plane of the build before starts again', async () => {
+  await installBuiltIns(db, cacheFolder())
+  const { id } = await db('smartmodules').where({ name: 'dps/route-by' }).first()
+  const newest = await db('smartmodule_versions').where({ smartmodule_id: id }).orderBy('ordinal', 'desc').first()
+  const { config, source, tests, created_at: _, ...rest } = newest
+  const parameters = { ...config.parameters, title: 'of a newer build' }
+  await db('smartmodule_versions').insert({
+    ...rest,
+    version: '9.0.0',
+    ordinal: Number(newest.ordinal) + 1,
+    config: JSON.stringify({ parameters }),
+    source: source && JSON.stringify(source),
+    tests: tests && JSON.stringify(tests),
+  })
+  const before = await versions()
+  await installBuiltIns(db, cacheFolder())
+  expect(await versions()).toEqual(before)
+})

@@ -63,6 +63,24 @@ it.each([
   expect(done).toBe(2)
 })
 
+it('upkeep that has failed for one thing is done for the others, and again within a minute', async () => {
+  const done: number[] = []
+  const keepUp = oncePerInterval(
+    HOUR_MS,
+    async () => [1, 2],
+    async (item) => {
+      if (item === 1) throw new Error('away')
+      done.push(item)
+    },
+  )
+  await expect(keepUp()).rejects.toThrow('away')
+  await keepUp()
+  expect(done).toEqual([2])
+  vi.advanceTimersByTime(60_001)
+  await expect(keepUp()).rejects.toThrow('away')
+  expect(done).toEqual([2, 2])
+})
+
 it('an account whose records took too long to check waits for half a minute', async () => {
   const checks = createBoundedChecks()
   vi.useRealTimers()

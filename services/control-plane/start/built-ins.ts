@@ -32,14 +32,14 @@ export async function installBuiltIns(db: Database, cacheFolder: string): Promis
       if (row.description !== description) await updateDescription(trx, row.id, description)
       const versions = await listVersions(trx, row.id)
       const sha256 = sha256Of(binary)
-      const newest = versions[0]
-      if (newest?.sha256 === sha256 && isDeepStrictEqual(newest.config.parameters, parameters)) continue
+      // Also an earlier one: a control plane of the version before must not put its code in front of a newer one's.
+      if (versions.some((each) => each.sha256 === sha256 && isDeepStrictEqual(each.config.parameters, parameters))) continue
       await insertVersion(
         trx,
         {
           smartmodule_id: row.id,
           version: versionFor(version, versions),
-          ordinal: (newest?.ordinal ?? 0) + 1,
+          ordinal: (versions[0]?.ordinal ?? 0) + 1,
           sha256,
           kind: 'batch',
           extism_function: null,

@@ -101,7 +101,8 @@ export function createRecordWriter(cluster: Cluster, layouts: Layouts, now: () =
   return {
     /** Throws 503 if it is not certain that everything was written. */
     async write(target: Target, values: Values, bytesMax: number, keyed?: KeyedWrite): Promise<Written> {
-      const partitions = (await layouts.of(target.topic)).leaders.length
+      // An adopted topic may have grown since: records that were written then would not be known in other partitions.
+      const partitions = keyed?.begun?.partitions ?? (await layouts.of(target.topic)).leaders.length
       const keyless = keyed?.begun?.partition ?? keylessPartition(target, partitions)
       const batches = await encode(keyless, partitions, values, bytesMax)
       const parts = Map.groupBy(batches, ({ partition }) => partition)
@@ -113,7 +114,7 @@ export function createRecordWriter(cluster: Cluster, layouts: Layouts, now: () =
           },
         ])
       const producer = await takeProducer(keyed)
-      await keyed?.begin({ producer_id: String(producer.id), epoch: producer.epoch, partition: keyless })
+      await keyed?.begin({ producer_id: String(producer.id), epoch: producer.epoch, partition: keyless, partitions })
       const until = performance.now() + WRITE_MS
       const written = await Promise.allSettled(
         [...parts].map(async ([partition, own]) => {
