@@ -1,14 +1,14 @@
 /**
- * How long a process has not been heard. Time for which it could have run but had no processor doesn't count: on a busy machine it would be
+ * How long a process has not been heard. Time for which it could have run but had no CPU doesn't count: on a busy machine it would be
  * ended again and again, each time to begin from the start, and be blamed for it.
  */
 import { readFileSync } from 'node:fs'
 
-/** Even a process that never gets a processor is ended, after so many times the limit. */
+/** Even a process that never gets a CPU is ended, after so many times the limit. */
 const TIMES_MAX = 10
 
 /**
- * The seconds for which the main thread of the process could have run but had no processor, since its start: the second number of
+ * The seconds for which the main thread of the process could have run but had no CPU, since its start: the second number of
  * `schedstat` (sched-stats.rst of the kernel). 0 where the kernel does not keep it, and once the process has ended.
  */
 export function waitedSecondsOf(pid: number): number {
@@ -31,7 +31,7 @@ export function createSilence(lookSeconds: number) {
       silent = starved = 0
     },
     /**
-     * Call at each look. `waitedSeconds`: for how long the process has had no processor since its start. Returns whether it has been silent
+     * Call at each look. `waitedSeconds`: for how long the process has waited for a CPU since its start. Returns whether it has been silent
      * for more than `limit` seconds. It counts looks, not time: one that was paused together with its watcher is not ended.
      */
     isOver(limit: number, waitedSeconds: number): boolean {

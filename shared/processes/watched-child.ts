@@ -106,7 +106,7 @@ export function startWatchedChild({ main, env, fds, memoryBytesMax, semiSpaceMib
   if (semiSpaceMib !== undefined) heap.push(`--max-semi-space-size=${semiSpaceMib}`)
   const child = spawn(process.execPath, [...process.execArgv, ...heap, main], {
     env,
-    // A session of its own: the kernel shares the processors among sessions (sched(7), autogroup), however many threads each has.
+    // A session of its own: the kernel shares the CPUs among sessions (sched(7), autogroup), however many threads each has.
     detached: true,
     stdio: ['ignore', 'inherit', 'inherit', 'pipe', ...fds],
   })

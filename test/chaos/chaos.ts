@@ -15,7 +15,7 @@ import { killBroker } from './catastrophes/kill-broker.ts'
 import { killRunner } from './catastrophes/kill-runner.ts'
 import { killProcessor } from './catastrophes/kill-processor.ts'
 import { moveCoordinator } from './catastrophes/move-coordinator.ts'
-import { pauseProcessor } from './catastrophes/pause-processor.ts'
+import { freezeProcessor } from './catastrophes/freeze-processor.ts'
 import { rebalanceStorm } from './catastrophes/rebalance-storm.ts'
 import { restartStores } from './catastrophes/restart-stores.ts'
 import { swapRevision } from './catastrophes/swap-revision.ts'
@@ -29,7 +29,7 @@ import { createRandom, type Random } from './random.ts'
 import { limitMs } from '../harness/machine-speed.ts'
 
 const CATASTROPHES: readonly Catastrophe[] = [
-  pauseProcessor,
+  freezeProcessor,
   killRunner,
   exhaustRunner,
   rebalanceStorm,

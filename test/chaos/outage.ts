@@ -2,7 +2,7 @@
  * `make outage`: the load goes on for minutes without control plane, Postgres and Redis; meanwhile a processor is killed and restarted.
  * Data must flow all the time; afterwards the statuses catch up, and nothing is lost, duplicated or out of order.
  */
-import { openArena } from './arena.ts'
+import { openArena, sleep } from './arena.ts'
 import { until } from './client.ts'
 import { startLoad } from './load.ts'
 import { isExact, judge } from './oracle.ts'
@@ -13,7 +13,6 @@ const BEFORE_MS = 15_000
 const LOOK_MS = 10_000
 /** Longest time without new output: a killed processor's partitions move, and the brokers settle, within it. */
 const STALL_MAX_MS = 15_000
-const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 const started = Date.now()
 const say = (line: string) => void process.stdout.write(`${String(Math.round((Date.now() - started) / 1000)).padStart(5)} s  ${line}\n`)
 

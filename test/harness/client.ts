@@ -17,7 +17,7 @@ export type Client = {
   token: string | undefined
 }
 
-/** The launched service of this file's lane. */
+/** The launched service of this file's test worker. */
 export function service(): Shared {
   // Vitest numbers the files that run side by side from 1 on.
   const shared = inject('services')[Number(process.env.VITEST_POOL_ID) - 1]

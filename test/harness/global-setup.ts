@@ -1,4 +1,4 @@
-/** Launches a service for each lane of the test run (stack, control plane, two processors, accounts), unless the tests need none. */
+/** Launches a service for each worker of the test run (stack, control plane, two processors, accounts), unless the tests need none. */
 import { join, relative } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import type { BucketPlace } from '../../deploy/local/bucket.ts'
@@ -23,7 +23,7 @@ export type Shared = {
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** By lane; none where no selected test needs one. */
+    /** By worker; none where no selected test needs one. */
     services: Shared[]
   }
 }
@@ -31,11 +31,11 @@ declare module 'vitest' {
 const NEEDS_SERVICE = /^test\/(contract|integration|console)\//
 const ROOT = join(import.meta.dirname, '..', '..')
 
-async function launchLane(lane: number): Promise<{ launched: Launched; shared: Shared }> {
+async function launchFor(worker: number): Promise<{ launched: Launched; shared: Shared }> {
   const launched = await launch({
     processors: 2,
     say: (line: string) => process.stdout.write(`${line}\n`),
-    prefix: `test${process.pid}-${lane}`,
+    prefix: `test${process.pid}-${worker}`,
     env: { LOG_LEVEL: 'info', TOKEN_REQUESTS_PER_MINUTE: '2000' },
   })
   const [enterprise, other, developer, professional] = await Promise.all([
@@ -73,8 +73,8 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     process.once('SIGINT', stop)
     process.once('SIGTERM', stop)
     // One after the other: the first fills the cache.
-    for (let lane = 1; lane <= project.vitest.config.maxWorkers; lane++) {
-      const { launched, shared } = await launchLane(lane).catch(async (error: unknown) => {
+    for (let worker = 1; worker <= project.vitest.config.maxWorkers; worker++) {
+      const { launched, shared } = await launchFor(worker).catch(async (error: unknown) => {
         await close()
         throw error
       })

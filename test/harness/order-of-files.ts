@@ -1,4 +1,4 @@
-/** The order in which a run takes its files: the longest first, so that no lane waits for the other's last one. */
+/** The order in which a run takes its files: the longest first, so that no test worker waits for the other's last one. */
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { LAST_FILE } from './timed-runner.ts'
 

@@ -60,7 +60,7 @@ describe('a config that means nothing', () => {
     ['text-classifier', { field: 'a', output_field: 'b', labels: { x: { keywords: ['one two, three-four'] }, y: { keywords: ['-'] } } }],
     ['validate', { schema: { required: [], enum: [], dependentRequired: { a: [] }, uniqueItems: false } }],
     ['text-classifier', { field: 'a', output_field: 'b', labels: { x: { examples: ['u'], keywords: ['k'] }, y: { examples: ['v'] } } }],
-  ])('is not one that means something: dps/%s %j', async (name, config) => {
+  ])('is told from one that has an effect: dps/%s %j', async (name, config) => {
     expect(await start(name, config)).toBe('started')
   })
 })

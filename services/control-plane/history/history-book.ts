@@ -14,7 +14,7 @@ type Counts = Pick<Counters, 'in' | 'out' | 'filtered' | 'failed'>
 export type Point = Counts & { at: number; lag: number; steps: Counts[] }
 
 export type HistoryBook = {
-  /** A report; those from before `isNew` says so may be of counts that were made long ago, and only tell where to count from. */
+  /** A report. One that is not new was read while catching up: its counts only say where to count from. */
   add(report: ObservedTask, isNew: boolean): void
   /** Oldest first. */
   pointsOf(pipelineId: string): Point[]

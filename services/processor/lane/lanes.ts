@@ -152,7 +152,7 @@ export function openLanes(options: LanesOptions): Lanes {
   async function register(spec: LaneChain, signal: AbortSignal): Promise<Registered> {
     const opening = Promise.withResolvers<void>()
     const chain = newChain(nextChain++, spec, opening)
-    // The first chain does not share the processors with lanes that only start; the second one has a lane of its own.
+    // The first chain does not share the CPUs with lanes that only start; the second one has a lane of its own.
     if (threads.all().some(({ chains }) => chains.size > 0)) threads.fill()
     const lane = leastLoaded(threads.all())
     lane.chains.set(chain.id, chain)

@@ -2,6 +2,7 @@
  * The end of a chain: its output becomes batches or rows, and records that the sink can't take fail.
  * HOT: work per batch; nothing is allocated per record unless it fails.
  */
+import { LOG_APPEND_TIME } from '../../kafka/protocol/record-batch.ts'
 import { COUNTER, COUNTER_COUNT } from '../../model/counters.ts'
 import { FRAMING_BYTES } from '../../model/framing.ts'
 import { failKeyless, failUnframed, failUntimely } from './check-output.ts'
@@ -122,7 +123,7 @@ export function createFinisher(spec: ChainSpec, kernel: Kernel, failures: Failur
 }
 
 /** The time in milliseconds of all records of a batch with log-append time; -1 for any other batch. */
-const fixedTimeOf = ({ attributes, maxTimestamp }: SourceBatch): bigint => ((attributes & 8) !== 0 ? maxTimestamp : -1n)
+const fixedTimeOf = ({ attributes, maxTimestamp }: SourceBatch): bigint => ((attributes & LOG_APPEND_TIME) !== 0 ? maxTimestamp : -1n)
 
 /** The failure of a record whose dead letter is already written; no second one is written. */
 const DEAD_LETTERED = { code: 'dead_lettered', message: 'the record is already a dead letter' }

@@ -1,4 +1,7 @@
-/** A fault that can be done to the arena. Each has its own file, and each leaves the arena able to go on. */
+/**
+ * What is done to the arena from outside; what breaks inside of a process is in `faults/`. Each has its own file, and each leaves the arena
+ * able to go on.
+ */
 import { limitMs } from '../../harness/machine-speed.ts'
 import { servingRunners } from '../../harness/serving-runners.ts'
 import { sleep, type Arena } from '../arena.ts'

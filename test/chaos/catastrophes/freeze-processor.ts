@@ -7,8 +7,8 @@ import { freeze, pickAlive, type Catastrophe } from './catastrophe.ts'
 
 const SILENCE_MS_MAX = 8000
 
-export const pauseProcessor: Catastrophe = {
-  name: 'pause-processor',
+export const freezeProcessor: Catastrophe = {
+  name: 'freeze-processor',
   takesMs: 42_000,
   async run(arena, random) {
     const alive = arena.launched.processors.filter((processor) => processor.pid() !== undefined)
