@@ -180,7 +180,10 @@ describe('a source topic that was deleted and created again', () => {
     await write(client, from.id, numbers(0, 50))
     await waitForTotal(client, to.id, 50)
     await recreate(from)
-    expect((await waitForStatus(client, id, 'failed')).status_reason).toContain(`partition 0 of ${from.topic} has no committed position`)
+    // A task may have committed a position once more before the broker forgets those of the topic that is gone.
+    const reasons = [`partition 0 of ${from.topic} has no committed position`, `${from.topic} was deleted and recreated`]
+    const { status_reason } = await waitForStatus(client, id, 'failed')
+    expect(reasons.filter((reason) => status_reason?.includes(reason)), String(status_reason)).toHaveLength(1)
     expect((await readAll(client, to.id)).length).toBe(50)
   })
 
