@@ -210,9 +210,12 @@ export function openCsv(
 
   /** Counts a row; false for one that was read before, and is skipped. */
   function takeRow(): boolean {
-    if (skipped === 0) return ++records > 0
-    skipped--
-    return false
+    if (skipped > 0) {
+      skipped--
+      return false
+    }
+    records++
+    return true
   }
 
   function addRow(row: Cell[]): void {
