@@ -20,6 +20,7 @@ import { createSeenEntries } from '../../shared/connectors/seen-entries.ts'
 import { remember } from '../../services/processor/intake/seen.ts'
 import { service, unique } from './client.ts'
 import { limitMs } from './machine-speed.ts'
+import { makeTopics } from './topics.ts'
 
 export const PLANTED = 'planted-secret-never-to-be-seen'
 
@@ -167,10 +168,8 @@ export async function createTopic(kafka: kafkajs.Kafka, partitions: number, conf
   const topic = unique('conform')
   const admin = kafka.admin()
   await admin.connect()
-  await admin.createTopics({
-    waitForLeaders: true,
-    topics: [{ topic, numPartitions: partitions, configEntries: Object.entries(config).map(([name, value]) => ({ name, value })) }],
-  })
+  const configEntries = Object.entries(config).map(([name, value]) => ({ name, value }))
+  await makeTopics(admin, { topic, numPartitions: partitions, configEntries })
   await admin.disconnect()
   return topic
 }

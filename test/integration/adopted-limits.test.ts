@@ -8,6 +8,7 @@ import { eventually, loggedIn, service, unique } from '../harness/client.ts'
 import { connect, lettersOf, stream } from '../harness/connectors.ts'
 import { framed, register, useKafka } from '../harness/foreign-topics.ts'
 import { createStream, waitForTotal, write } from '../harness/pipelines.ts'
+import { makeTopics } from '../harness/topics.ts'
 
 const client = await loggedIn(service().accounts.other)
 const { admin, producer } = await useKafka()
@@ -16,7 +17,7 @@ const ID_AND_N = '{"type":"object","properties":{"id":{"type":"integer"},"n":{"t
 
 async function newTopic(partitions: number): Promise<string> {
   const topic = unique('theirs')
-  await admin.createTopics({ topics: [{ topic, numPartitions: partitions }], waitForLeaders: true })
+  await makeTopics(admin, { topic, numPartitions: partitions })
   return topic
 }
 async function adopted(topic: string, schema_id: number): Promise<{ id: string }> {

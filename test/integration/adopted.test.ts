@@ -9,6 +9,7 @@ import { openCluster } from '../../shared/kafka/cluster.ts'
 import { openAvro } from '../../shared/codecs/avro.ts'
 import { openDatabase } from '../../services/control-plane/store/database.ts'
 import { readCommitted } from '../chaos/reader.ts'
+import { makeTopics } from '../harness/topics.ts'
 
 const client = await loggedIn(service().accounts.other)
 const other = await loggedIn(service().accounts.enterprise)
@@ -16,7 +17,7 @@ const { admin, producer } = await useKafka()
 
 async function newTopic(partitions = 3, settings: Record<string, string> = {}, topic = unique('theirs')): Promise<string> {
   const configEntries = Object.entries({ 'retention.ms': '123456789', ...settings }).map(([name, value]) => ({ name, value }))
-  await admin.createTopics({ topics: [{ topic, numPartitions: partitions, configEntries }], waitForLeaders: true })
+  await makeTopics(admin, { topic, numPartitions: partitions, configEntries })
   return topic
 }
 /** Reads every record that a consumer would get. */

@@ -7,6 +7,7 @@ import { connect, openWarehouse, stream, table, waitForRows } from '../harness/c
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { limitMs } from '../harness/machine-speed.ts'
 import { createPipeline, createStream, readAll, waitForRevision, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
+import { makeTopics, recreateTopic } from '../harness/topics.ts'
 
 let client: Client
 let admin: kafkajs.Admin
@@ -27,13 +28,6 @@ async function change(id: string, policy: 'fail' | 'earliest'): Promise<void> {
   const { status, body } = await client.call<{ revision: number }>('PATCH', `/v1/pipelines/${id}`, { on_lost_position: policy })
   expect([status, body.on_lost_position]).toEqual([200, policy])
   await waitForRevision(client, id, body.revision)
-}
-
-/** The topic under the same name, with another topic id and without its records. */
-async function recreate(topics: kafkajs.Admin, topic: string): Promise<void> {
-  await topics.deleteTopics({ topics: [topic] })
-  await eventually('the topic is gone', async () => !(await topics.listTopics()).includes(topic))
-  await topics.createTopics({ topics: [{ topic, numPartitions: 1 }] })
 }
 
 describe('a policy for lost positions that was changed while the pipeline runs', () => {
@@ -83,7 +77,7 @@ describe('a policy for lost positions that was changed while the pipeline runs',
     await write(client, from.id, numbers(0, 50))
     await waitForTotal(client, to.id, 50)
     await change(id, 'earliest')
-    await recreate(admin, from.topic)
+    await recreateTopic(admin, from.topic)
     await eventually(
       'records can be written again',
       async () => (await client.call('POST', `/v1/streams/${from.id}/data`, { records: numbers(50, 60) })).status === 201,
@@ -91,7 +85,7 @@ describe('a policy for lost positions that was changed while the pipeline runs',
     await waitForTotal(client, to.id, 60)
     expect((await readAll(client, to.id)).slice(50)).toEqual(numbers(50, 60))
     await change(id, 'fail')
-    await recreate(admin, from.topic)
+    await recreateTopic(admin, from.topic)
     await waitForStatus(client, id, 'failed')
   })
 
@@ -103,19 +97,19 @@ describe('a policy for lost positions that was changed while the pipeline runs',
       const topic = unique('changed')
       const send = (values: { n: number }[]) =>
         producer.send({ topic, messages: values.map((value) => ({ partition: 0, value: JSON.stringify(value) })) })
-      await topics.createTopics({ waitForLeaders: true, topics: [{ topic, numPartitions: 1 }] })
+      await makeTopics(topics, { topic, numPartitions: 1 })
       const to = await source()
       const config = { brokers: second.brokers, topic, start: 'earliest' }
       const id = await connect(client, { connector_id: 'conn_kafka', config }, [], stream(to.id))
       await send(numbers(0, 5))
       await waitForTotal(client, to.id, 5)
       await change(id, 'earliest')
-      await recreate(topics, topic)
+      await recreateTopic(topics, topic)
       await eventually('records can be written again', async () => (await send(numbers(10, 15))).length === 1)
       await waitForTotal(client, to.id, 10)
       expect((await readAll(client, to.id)).slice(5)).toEqual(numbers(10, 15))
       await change(id, 'fail')
-      await recreate(topics, topic)
+      await recreateTopic(topics, topic)
       expect((await waitForStatus(client, id, 'failed')).status_reason).toContain('was deleted and recreated')
     } finally {
       await Promise.all([topics.disconnect(), producer.disconnect()])

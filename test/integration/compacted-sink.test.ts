@@ -5,6 +5,7 @@ import { eventually, loggedIn, service, unique } from '../harness/client.ts'
 import { connect, lettersOf, stream } from '../harness/connectors.ts'
 import { createStream, readAll, waitForTotal, type NewStream } from '../harness/pipelines.ts'
 import { frame } from '../../shared/model/framing.ts'
+import { makeTopics } from '../harness/topics.ts'
 
 it('makes a dead letter of a record without a key, and writes the others', async () => {
   const client = await loggedIn(service().accounts.other)
@@ -13,7 +14,7 @@ it('makes a dead letter of a record without a key, and writes the others', async
   await Promise.all([admin.connect(), producer.connect()])
   try {
     const configEntries = [{ name: 'cleanup.policy', value: 'compact' }]
-    await admin.createTopics({ topics: [{ topic, numPartitions: 1, configEntries }], waitForLeaders: true })
+    await makeTopics(admin, { topic, numPartitions: 1, configEntries })
     const from = await createStream(client, { n: 'integer' }, { partitions: 1 })
     const made = await client.call<NewStream>('POST', '/v1/streams', { name: unique('adopted'), topic, schema_id: from.schema_id })
     expect(made.status).toBe(201)

@@ -2,11 +2,12 @@
 import type kafkajs from 'kafkajs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findConnector } from '../../shared/connectors/catalogue.ts'
-import { eventually, loggedIn, service, unique } from '../harness/client.ts'
+import { loggedIn, service, unique } from '../harness/client.ts'
 import { connect, stream } from '../harness/connectors.ts'
 import { createStream, readAll, waitForStatus, waitForTotal } from '../harness/pipelines.ts'
 import { contextFor, openSecondKafka, readSplit, type SplitState } from '../harness/conformance.ts'
 import { limitMs } from '../harness/machine-speed.ts'
+import { makeTopics, recreateTopic } from '../harness/topics.ts'
 
 /** Another cluster: the service's own is no tenant's. */
 let second: Awaited<ReturnType<typeof openSecondKafka>>
@@ -23,7 +24,7 @@ afterAll(async () => {
   await second.close()
 })
 
-const create = (topic: string) => admin.createTopics({ waitForLeaders: true, topics: [{ topic, numPartitions: 1 }] })
+const create = (topic: string) => makeTopics(admin, { topic, numPartitions: 1 })
 /** Deletes the records before the offset. */
 async function expire(topic: string, offset: number): Promise<void> {
   // kafkajs deletes only from topics that it has looked up.
@@ -69,9 +70,7 @@ describe('a kafka source', () => {
       await create(topic)
       await write(topic, 0, 3)
       expect((await read(topic, state, 3, 'fail')).numbers).toEqual([0, 1, 2])
-      await admin.deleteTopics({ topics: [topic] })
-      await eventually('the topic is gone', async () => !(await admin.listTopics()).includes(topic))
-      await create(topic)
+      await recreateTopic(admin, topic)
       await write(topic, 10, 15)
       await expect(read(topic, { ...state }, 1, 'fail')).rejects.toThrow('was deleted and recreated')
       expect((await read(topic, state, 5, 'earliest')).numbers).toEqual([10, 11, 12, 13, 14])

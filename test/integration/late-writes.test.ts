@@ -10,6 +10,7 @@ import { followTopic } from '../../shared/kafka/follow.ts'
 import { migrate, openDatabase, type Database } from '../../services/control-plane/store/database.ts'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { createStream, readAll } from '../harness/pipelines.ts'
+import { makeTopics } from '../harness/topics.ts'
 
 let db: Database
 let kafka: Kafka
@@ -27,10 +28,7 @@ beforeAll(async () => {
   kafka = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING, retry: { retries: 1 } })
   const topics = kafka.admin()
   await topics.connect()
-  await topics.createTopics({
-    topics: [{ topic: name, numPartitions: 1, configEntries: [{ name: 'max.message.bytes', value: '1048588' }] }],
-    waitForLeaders: true,
-  })
+  await makeTopics(topics, { topic: name, numPartitions: 1, configEntries: [{ name: 'max.message.bytes', value: '1048588' }] })
   await topics.disconnect()
 })
 afterAll(() => db.destroy())

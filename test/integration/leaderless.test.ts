@@ -15,6 +15,7 @@ import { startBenchProcessor } from '../bench/processor.ts'
 import { readCommitted } from '../chaos/reader.ts'
 import { eventually } from '../harness/client.ts'
 import { contextFor, readSplit } from '../harness/conformance.ts'
+import { makeTopics } from '../harness/topics.ts'
 
 const reaper = openReaper()
 let folder: string
@@ -60,7 +61,7 @@ it.each([
     }
     const placesOf = (topic: string) => (partition: number) => (topic === lonely ? [partition + 1] : [1, 2, 3])
     const topics = [create(source, () => [1, 2, 3]), create(dead, placesOf('dead')), create(sink, placesOf('sink'))]
-    await admin.createTopics({ topics, waitForLeaders: true })
+    await makeTopics(admin, ...topics)
     const written: string[][] = [[], [], []]
     const write = async (count: number) => {
       const messages = Array.from({ length: count * 3 }, (_, index) => {
@@ -119,7 +120,7 @@ it('one partition of a kafka source without a leader holds up only its own recor
   await Promise.all([admin.connect(), producer.connect()])
   const topic = 'leaderless-other'
   const replicaAssignment = [0, 1, 2].map((partition) => ({ partition, replicas: [partition + 1] }))
-  await admin.createTopics({ topics: [{ topic, numPartitions: -1, replicationFactor: -1, replicaAssignment }], waitForLeaders: true })
+  await makeTopics(admin, { topic, numPartitions: -1, replicationFactor: -1, replicaAssignment })
   const write = (n: number) =>
     producer.send({ topic, messages: [0, 1, 2].map((partition) => ({ partition, value: `{"p":${partition},"n":${n}}` })) })
   const source = await (await findConnector('conn_kafka')!.source!.open!())({ brokers, topic, start: 'earliest' }, contextFor())
@@ -154,7 +155,7 @@ it.each([
   const topic = `leaderless-offsets${leaders[0]}`
   const replicaAssignment = [0, 1, 2].map((partition) => ({ partition, replicas: [partition + 1] }))
   try {
-    await admin.createTopics({ topics: [{ topic, numPartitions: -1, replicationFactor: -1, replicaAssignment }], waitForLeaders: true })
+    await makeTopics(admin, { topic, numPartitions: -1, replicationFactor: -1, replicaAssignment })
     await producer.send({ topic, messages: [0, 1, 1, 2, 2, 2].map((partition) => ({ partition, value: 'x' })) })
     const layout = (await cluster.describeTopic(topic))!
     expect(layout.leaders).toEqual([1, 2, 3])

@@ -7,6 +7,7 @@ import { eventually, loggedIn, service, unique, type Client } from '../harness/c
 import { bucket, connect, countRows, lettersOf, openWarehouse, stream, table, waitForRows } from '../harness/connectors.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
 import { createPipeline, createStream, readAll, waitForStatus, waitForTotal, write, type NewStream } from '../harness/pipelines.ts'
+import { recreateTopic } from '../harness/topics.ts'
 
 let client: Client
 let warehouse: pg.Client
@@ -179,7 +180,7 @@ describe('a source topic that was deleted and created again', () => {
     const id = await createPipeline(client, from.id, [], to.id)
     await write(client, from.id, numbers(0, 50))
     await waitForTotal(client, to.id, 50)
-    await recreate(from)
+    await recreateTopic(admin, from.topic)
     // A task may have committed a position once more before the broker forgets those of the topic that is gone.
     const reasons = [`partition 0 of ${from.topic} has no committed position`, `${from.topic} was deleted and recreated`]
     const reason = String((await waitForStatus(client, id, 'failed')).status_reason)
@@ -195,7 +196,7 @@ describe('a source topic that was deleted and created again', () => {
     await createPipeline(client, from.id, [], to.id, { on_lost_position: 'earliest' })
     await write(client, from.id, numbers(0, 50))
     await waitForTotal(client, to.id, 50)
-    await recreate(from)
+    await recreateTopic(admin, from.topic)
     await eventually(
       'records can be written again',
       async () => (await client.call('POST', `/v1/streams/${from.id}/data`, { records: numbers(50, 60) })).status === 201,
@@ -215,7 +216,7 @@ describe('a source topic that was deleted and created again', () => {
     try {
       const before = await cluster.committedOffsets(group_id, from.topic, [0])
       expect(before.get(0)?.offset).toBe(50n)
-      await recreate(from)
+      await recreateTopic(admin, from.topic)
       await eventually(
         'records can be written again',
         async () => (await client.call('POST', `/v1/streams/${from.id}/data`, { records: numbers(100, 160) })).status === 201,
@@ -237,10 +238,3 @@ describe('a source topic that was deleted and created again', () => {
     expect((await readAll(client, to.id)).slice(50)).toEqual(numbers(100, 160))
   })
 })
-
-/** With the same name and another topic id. */
-async function recreate({ topic }: NewStream): Promise<void> {
-  await admin.deleteTopics({ topics: [topic] })
-  await eventually('the topic is gone', async () => !(await admin.listTopics()).includes(topic))
-  await admin.createTopics({ topics: [{ topic, numPartitions: 1 }] })
-}

@@ -5,6 +5,7 @@ import { eventually, loggedIn, service, unique } from '../harness/client.ts'
 import { useKafka } from '../harness/foreign-topics.ts'
 import { limitFromNow, limitMs } from '../harness/machine-speed.ts'
 import { createPipeline, createStream, waitForTotal, write } from '../harness/pipelines.ts'
+import { makeTopics } from '../harness/topics.ts'
 
 const RATE = 200
 const PARTITIONS = 3
@@ -41,7 +42,7 @@ it('holds from the first record to the last, however many are fetched at once', 
   ]
   const topic = unique('paced')
   const configEntries = [{ name: 'message.timestamp.type', value: 'LogAppendTime' }]
-  await admin.createTopics({ topics: [{ topic, numPartitions: PARTITIONS, configEntries }], waitForLeaders: true })
+  await makeTopics(admin, { topic, numPartitions: PARTITIONS, configEntries })
   const target = await client.call<{ id: string }>('POST', '/v1/streams', { name: unique('paced'), topic, schema_id: to.schema_id })
   expect(target.status).toBe(201)
   const id = await createPipeline(client, from.id, [], to.id)

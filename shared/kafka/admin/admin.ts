@@ -37,8 +37,11 @@ export type TopicSpec = { topic: string; partitions: number; replicationFactor: 
 const LEADERS_MS = 8000
 const LEARNT_AFTER_MS = 20
 
-/** Waits until all partitions have a leader: a broker that is asked too early answers that the topic does not exist. */
-async function waitForLeaders(admin: KafkaAdmin, topic: string): Promise<void> {
+/**
+ * Waits until all partitions of a topic have a leader: a broker that is asked too early answers that the topic does not exist. Throws
+ * KafkaJSError when one has none after 8 s.
+ */
+export async function waitForLeaders(admin: KafkaAdmin, topic: string): Promise<void> {
   // A broker learns of the topic a moment after the controller; asking earlier costs kafkajs's own, longer retry wait.
   await sleep(LEARNT_AFTER_MS)
   for (const deadline = performance.now() + LEADERS_MS; ; await sleep(100)) {

@@ -1,0 +1,20 @@
+/** Topics that tests make and delete as other clients do, with kafkajs. */
+import type kafkajs from 'kafkajs'
+import { waitForLeaders, type KafkaAdmin } from '../../shared/kafka/admin/admin.ts'
+import { eventually } from './client.ts'
+
+/**
+ * Creates topics and waits until their partitions have leaders. kafkajs's own wait gives up when a broker that is slow to learn of a topic
+ * answers that it does not host it.
+ */
+export async function makeTopics(admin: KafkaAdmin, ...topics: kafkajs.ITopicConfig[]): Promise<void> {
+  await admin.createTopics({ topics, waitForLeaders: false })
+  for (const { topic } of topics) await waitForLeaders(admin, topic)
+}
+
+/** Deletes a topic and makes one of one partition with the same name, with another topic id and without its records. */
+export async function recreateTopic(admin: KafkaAdmin, topic: string): Promise<void> {
+  await admin.deleteTopics({ topics: [topic] })
+  await eventually('the topic is gone', async () => !(await admin.listTopics()).includes(topic))
+  await makeTopics(admin, { topic, numPartitions: 1 })
+}
