@@ -29,6 +29,33 @@ describe('a field', () => {
     expect(shown).toBe('{"a":"***","\\u0061":"***","a":null,"c.d":"***","c":{"d":"***","d":"***"},"c":{"d":"***"}}')
   })
 
+  it('is hidden in each of hundreds of places, whatever their order and that of the config', async () => {
+    const chain = await open({ fields: { c: 'mask', a: 'mask', b: 'drop', 'd.a': 'null' } })
+    const shownAs: Record<string, string> = { a: '"a":"***"', b: '', c: '"c":"***"', d: '"d":{"a":null,"b":2}', e: '"e":5' }
+    const written: Record<string, string> = { a: '"a":1', b: '"b":2', c: '"c":3', d: '"d":{"a":4,"b":2}', e: '"e":5' }
+    const names = fc.array(fc.constantFrom('a', 'b', 'c', 'd', 'e'), { maxLength: 400, size: 'max' })
+    await fc.assert(
+      fc.asyncProperty(fc.array(names, { minLength: 1, maxLength: 3 }), async (records) => {
+        const { values } = await chain.run(records.map((each) => `{${each.map((name) => written[name]).join(',')}}`))
+        const left = records.map((each) => each.map((name) => shownAs[name]).filter((shown) => shown !== ''))
+        expect(values).toEqual(left.map((each) => `{${each.join(',')}}`))
+      }),
+      { numRuns: 200 },
+    )
+    chain.close()
+  })
+
+  it('in more places than a record may have changes is the failure of that record', async () => {
+    const chain = await open({ key: KEY, fields: { a: 'mask', b: 'hash' } })
+    const of = (name: string, count: number) => `{${`"${name}":0,`.repeat(count)}"c":1}`
+    const { values, failures, lost } = await chain.run([of('a', 400_000), of('b', 130_000), '{"a":1}', of('a', 50_000)])
+    expect(failures.map(({ delta, message }) => [delta, message])).toEqual(
+      [0, 1].map((delta) => [delta, expect.stringContaining('250,000')]),
+    )
+    expect([values[0], values.length, lost]).toEqual(['{"a":"***"}', 2, [0]])
+    chain.close()
+  })
+
   it('has the HMAC-SHA-256 of its text as its pseudonym, under any key', async () => {
     const key = fc.string({ minLength: 16, maxLength: 150 }).filter((each) => Buffer.byteLength(each) >= 16)
     await fc.assert(
