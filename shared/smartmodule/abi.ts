@@ -53,7 +53,7 @@ export const SMARTMODULE_LIMITS = {
   memory_pages_max: 1024,
   /** Elements of one table; a module may have 16 tables. */
   table_elements_max: 100_000,
-  call_bytes_max: 4 << 20,
+  call_bytes_max: 256 << 10,
   call_timeout_ms: 5000,
   output_bytes_per_input: 16,
   output_bytes_extra: 1 << 20,

@@ -12,6 +12,8 @@ import { fillSection, isSection, type Kernel } from './kernel.ts'
 import type { BatchContext, StepInstance } from './step.ts'
 
 const RESULT_BYTES = 36
+/** At 32 in a result block: the output is the input's bytes as they came, of which the kernel has its own. */
+const SAME = 1
 
 /** An instance that accepted its config. Throws SmartModuleTrap when it fails to start or, with the guest's text, refuses the config. */
 export async function openBatchInstance(module: WebAssembly.Module, document: InitDocument, telemetry: Telemetry): Promise<StepInstance> {
@@ -104,8 +106,9 @@ function runBatch(exports: BatchExports, call: CallSeed, document: InitDocument,
   }
   bytesOf(exports, result, RESULT_BYTES, step)
   const block = new DataView(exports.memory.buffer, result >>> 0, RESULT_BYTES)
-  const outLength = block.getUint32(4, true)
-  const outCount = block.getUint32(8, true)
+  const isSame = block.getUint32(32, true) === SAME
+  const outLength = isSame ? length : block.getUint32(4, true)
+  const outCount = isSame ? count : block.getUint32(8, true)
   if (outLength > length * SMARTMODULE_LIMITS.output_bytes_per_input + SMARTMODULE_LIMITS.output_bytes_extra) {
     throw new SmartModuleTrap(
       step,
@@ -114,16 +117,19 @@ function runBatch(exports: BatchExports, call: CallSeed, document: InitDocument,
   }
   const errorCount = block.getUint32(20, true)
   if (errorCount > 0) readErrors(exports, block, errorCount, count, step, kernel, context)
-  const out = bytesOf(exports, block.getUint32(0, true), outLength, step)
+  const out = isSame ? undefined : bytesOf(exports, block.getUint32(0, true), outLength, step)
   // The kernel counts steps from 1: 0 is the source itself.
   if (takeOutput(kernel, out, outCount, step + 1) < 0)
     throw new SmartModuleTrap(step, 'returned records that are malformed, out of order, or not from its input')
   if (document.writes_members) noteMembers(exports, block, outLength, outCount, context)
 }
 
-/** Makes the step’s output the kernel’s section. What was kept whole is compared, which is cheaper than to copy and to walk it again. */
-function takeOutput(kernel: Kernel, out: Uint8Array, count: number, step: number): number {
-  if (count === kernel.currentCount() && isSection(kernel, out)) return kernel.takeSame(step)
+/**
+ * Makes the step’s output the kernel’s section; undefined stands for the section as it is. What may have been kept whole is compared, which
+ * is cheaper than to copy and to walk it again.
+ */
+function takeOutput(kernel: Kernel, out: Uint8Array | undefined, count: number, step: number): number {
+  if (out === undefined || (count === kernel.currentCount() && isSection(kernel, out))) return kernel.takeSame(step)
   fillSection(kernel, out)
   return kernel.take(out.length, count, step)
 }

@@ -3,6 +3,7 @@
  * HOT: most batches are one slice, without a copy.
  */
 import { LOG_APPEND_TIME } from '../../kafka/protocol/record-batch.ts'
+import { slicesOf } from '../../kafka/protocol/section-slices.ts'
 import { SMARTMODULE_LIMITS } from '../abi.ts'
 import { CorruptBatch, type SourceBatch } from './spec.ts'
 import { fillSection, type Kernel } from './kernel.ts'
@@ -43,8 +44,10 @@ export function slicesByRecord(kernel: Kernel, batch: SourceBatch, cuts: readonl
   const most = SMARTMODULE_LIMITS.call_bytes_max
   const last = batch.baseOffset + BigInt(batch.lastOffsetDelta)
   const inside = cuts.length === 0 ? cuts : cuts.filter((cut) => cut > batch.baseOffset && cut <= last)
-  if (batch.firstDelta === 0 && batch.section.length <= most && inside.length === 0)
-    return [{ section: batch.section, count: batch.recordCount }]
+  if (batch.firstDelta === 0 && inside.length === 0) {
+    if (batch.section.length <= most) return [{ section: batch.section, count: batch.recordCount }]
+    return bySize(batch, most)
+  }
   openSection(kernel, batch.section, batch.recordCount, batch, batch.firstDelta)
   const kept = new Uint8Array(kernel.memory.buffer, kernel.currentPtr(), kernel.currentLength()).slice()
   const deltas = inside.map((cut) => Number(cut - batch.baseOffset)).sort((a, b) => a - b)
@@ -67,6 +70,16 @@ export function slicesByRecord(kernel: Kernel, batch: SourceBatch, cuts: readonl
     from += size
   }
   return parts
+}
+
+function bySize(batch: SourceBatch, most: number): Slice[] {
+  const { buffer, byteOffset, byteLength } = batch.section
+  try {
+    return [...slicesOf(Buffer.from(buffer, byteOffset, byteLength), batch.recordCount, most)]
+  } catch (error) {
+    if (error instanceof RangeError) throw malformed(batch)
+    throw error
+  }
 }
 
 function countOf(kernel: Kernel, from: number, size: number): number {

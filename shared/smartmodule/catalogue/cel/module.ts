@@ -1,6 +1,6 @@
 /** dps/cel: filters, changes and multiplies records by expressions of the Common Expression Language (cel.dev). */
 import { Config, Items, Kind, Members, Record, Segment, Writer, emit, findMember, kindAt, memberCount, textOf, valueEnd, valueStart } from 'dps'
-import { passOn } from 'dps/abi'
+import { leavesBytes, passOn } from 'dps/abi'
 import { NO_MEMBER, addEdit, clearEdits, roomForEdits, values, writeEdits } from 'dps/edits'
 import { look, result } from './evaluate'
 import { Expression, failBy } from './expression'
@@ -39,6 +39,7 @@ function compiled(where: string, start: usize, end: usize): Expression | null {
 }
 
 export function init(config: Config): void {
+  leavesBytes()
   faults = []
   condition = null
   assignments = []

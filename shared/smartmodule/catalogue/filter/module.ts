@@ -1,5 +1,6 @@
 /** dps/filter: keeps the records whose field satisfies the configured comparison, or for which an expression (CEL) is true. */
 import { compareNumbers, Config, Items, Kind, Path, Record, Slice, kindAt, numberOf, skipChecked, skipSpace, textOf, unescape } from 'dps'
+import { leavesBytes } from 'dps/abi'
 import { Expression } from '../cel/expression'
 import { holds, notACondition } from '../cel/holds'
 import { allowRoots, compile, problem } from '../cel/parser'
@@ -53,6 +54,7 @@ function isCompound(kind: Kind): bool { return kind == Kind.Object || kind == Ki
 const NO_OBJECTS = ' must be a text, a number, true, false or null: objects and arrays are not compared'
 
 export function init(config: Config): void {
+  leavesBytes()
   expression = null
   const given = config.get('expression')
   if (given.kind != Kind.Missing) {

@@ -1,11 +1,13 @@
 /** dps/sample: keeps a share of the records: by their place, or all or none of those with one value. The same ones on every run. */
 import { Config, Kind, Path, Record, Writer, numberOf, textOf, unescape } from 'dps'
+import { leavesBytes } from 'dps/abi'
 
 let path: Path | null = null
 /** Of 2^32 hashes, those below are kept. */
 let limit: u64 = 0
 
 export function init(config: Config): void {
+  leavesBytes()
   const share = config.get('share')
   const value = share.kind == Kind.Number ? numberOf(share.start, share.end) : -1
   if (value < 0 || value > 1) config.refuse('config.share must be between 0 and 1')

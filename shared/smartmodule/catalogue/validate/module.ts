@@ -1,5 +1,6 @@
 /** dps/validate: checks each record against a JSON Schema; what is not valid fails, is dropped, or goes on with a word about it. */
 import { Config, Kind, Path, Record, Segment, findMember, kindAt, parseJson, skipSpace, valueStart } from 'dps'
+import { leavesBytes } from 'dps/abi'
 import { fromJson } from '../cel/json'
 import { Value, makeConstants, startWork } from '../cel/value'
 import { Schema, problem, schemaOf } from './schema'
@@ -16,6 +17,7 @@ let text: ArrayBuffer = new ArrayBuffer(0)
 let root: Value | null = null
 
 export function init(config: Config): void {
+  leavesBytes()
   const invalid = config.textOr('on_invalid', 'fail')
   then = invalid == 'drop' ? Then.Drop : invalid == 'keep' ? Then.Keep : Then.Fail
   const field = config.textOr('field', '')

@@ -1,4 +1,5 @@
 /** ABI 1: turns records sections into `Record`s and back. Authors use only `Config` and `emit`; the generated entry calls the rest. */
+import { fromBase64 } from './base64'
 import { Config } from './config'
 import { Kind } from './json'
 import { NOTED_MEMBER_BYTES, UNKNOWN_MEMBERS, membersSize, writeMembers } from './known-members'
@@ -38,6 +39,10 @@ let membersInLength: i32 = 0
 /** Those of the output's, if the next step wants them. */
 const membersOut = new Writer()
 let writesMembers: bool = false
+/** Whether the author's function leaves its records' bytes alone. */
+let isReadOnly: bool = false
+/** Whether the records of the batch may have other bytes by now than those that the host has. */
+let isTouched: bool = false
 /**
  * What may be made of one record, all that came of the same source record together: the host takes no more of a batch (SMARTMODULE_LIMITS),
  * and would end the instance. Counted per source record, a record fails whatever stands beside it.
@@ -93,25 +98,6 @@ export function takeMembers(length: i32): usize {
   return membersIn
 }
 
-const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
-function fromBase64(text: string): ArrayBuffer {
-  let clean = text.length
-  while (clean > 0 && text.charCodeAt(clean - 1) == 61) clean--
-  const bytes = new Uint8Array((clean * 3) / 4)
-  let bits: u32 = 0
-  let have = 0
-  let to = 0
-  for (let i = 0; i < clean; i++) {
-    bits = (bits << 6) | (BASE64.indexOf(text.charAt(i)) as u32)
-    have += 6
-    if (have >= 8) {
-      have -= 8
-      bytes[to++] = ((bits >> have) & 255) as u8
-    }
-  }
-  return bytes.buffer
-}
-
 /** `author` is the author's `init`, which may refuse the config. Returns 0, or a pointer to the error text (u32 length, UTF-8). */
 export function init(ptr: usize, length: i32, author: (config: Config) => void): usize {
   record.start = ptr
@@ -162,6 +148,9 @@ export function emitJson(json: string): void {
   emit(changetype<usize>(bytes), changetype<usize>(bytes) + bytes.byteLength)
 }
 
+/** For `init` of a built-in that never writes to a record's own bytes: the host need not look whether it has. */
+export function leavesBytes(): void { isReadOnly = true }
+
 /** Whether so many bytes can still be made of the current record; beyond them `failTooLarge` is to be called. */
 export function fits(length: usize): bool { return outputLength() + length <= outMost }
 
@@ -181,11 +170,22 @@ function takeBack(length: usize, lengthOfMembers: usize): void {
 export function passOn(): void {
   if (!isSameFrame || record.isRekeyed || record.isRetimed || record.hasNewHeaders) return emit(valueFrom, valueTo)
   if (!fits(cameTo - cameFrom)) return failTooLarge()
-  if (inputPrefix > 0) memory.copy(valueFrom - inputPrefix, prefixPtr, inputPrefix)
+  if (!hasPrefix(valueFrom - inputPrefix)) {
+    memory.copy(valueFrom - inputPrefix, prefixPtr, inputPrefix)
+    isTouched = true
+  }
   keep(cameFrom, cameTo)
   if (!writesMembers) return
   if (notedTo > notedFrom) keepMembers(notedFrom, notedTo)
   else noteMembers(valueFrom, valueTo)
+}
+
+/** Whether the bytes at `at` are the output's prefix, of the input prefix's length. Some bytes: a loop beats a call. */
+// @ts-ignore: decorator
+@inline
+function hasPrefix(at: usize): bool {
+  for (let i = 0; i < inputPrefix; i++) if (load<u8>(at + i) != load<u8>(prefixPtr + i)) return false
+  return true
 }
 
 /** Adds the record [from, to) of the input to the output, unchanged. */
@@ -298,6 +298,7 @@ export function process(ptr: usize, length: i32, count: i32, partition: i32, bas
   emitBase = baseTimestamp
   let p = ptr
   isSameFrame = prefixLength == inputPrefix
+  isTouched = !isReadOnly
   for (let i = 0; i < count; i++) {
     // Between records only globals hold references: the only safe moment to collect an author's garbage.
     if (seenBytes > collectAt || memory.size() != pages) collect()
@@ -375,16 +376,18 @@ export function process(ptr: usize, length: i32, count: i32, partition: i32, bas
     }
   }
   const isOneRun = out.length == 0 && keptTo > keptFrom
+  const isSame = isOneRun && !isTouched && keptFrom == ptr && keptTo == ptr + (length as usize)
   if (!isOneRun) copyKept()
-  copyKeptMembers()
+  const areMembersOneRun = membersOut.length == 0 && keptMembersTo > keptMembersFrom
+  if (!areMembersOneRun) copyKeptMembers()
   store<u32>(result, (isOneRun ? keptFrom : out.start) as u32)
   store<u32>(result, (isOneRun ? keptTo - keptFrom : out.length) as u32, 4)
   store<u32>(result, outCount, 8)
   store<u32>(result, errors.start as u32, 12)
   store<u32>(result, errors.length as u32, 16)
   store<u32>(result, errorCount, 20)
-  store<u32>(result, membersOut.start as u32, 24)
-  store<u32>(result, membersOut.length as u32, 28)
-  store<u32>(result, 0, 32)
+  store<u32>(result, (areMembersOneRun ? keptMembersFrom : membersOut.start) as u32, 24)
+  store<u32>(result, (areMembersOneRun ? keptMembersTo - keptMembersFrom : membersOut.length) as u32, 28)
+  store<u32>(result, isSame ? 1 : 0, 32)
   return result
 }

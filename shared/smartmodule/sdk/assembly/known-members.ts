@@ -5,7 +5,7 @@ const MEMBER_BYTES: usize = 16
 let members: usize = heap.alloc(64 * MEMBER_BYTES)
 let memberCapacity: i32 = 64
 export let memberCount: i32 = 0
-let hasEscapedKeys: bool = false
+export let hasEscapedKeys: bool = false
 /** The object whose members these are; 0 when the last document was none, or has changed. */
 let objectStart: usize = 0
 let objectEnd: usize = 0
@@ -88,24 +88,26 @@ export function writeMembers(start: usize, end: usize, to: usize): usize {
 
 /** Takes over `count` members that `writeMembers` wrote behind their number, as those of [start, end). False if one lies outside of it. */
 export function readMembers(from: usize, count: i32, start: usize, end: usize): bool {
-  while (count > memberCapacity) growMembers()
+  // One more, because they are written two at a time.
+  while (count >= memberCapacity) growMembers()
   const base = i32x4.splat(start as i32)
   let to = members
-  let largest = i32x4.splat(0)
-  for (let i = 0; i < count; i++) {
-    const offsets = v128.load_zero<u64>(from)
-    const wide = i32x4.extend_low_i16x8_u(offsets)
-    largest = i32x4.max_u(largest, wide)
-    v128.store(to, i32x4.add(wide, base))
-    from += NOTED_MEMBER_BYTES
-    to += MEMBER_BYTES
+  let largest = i16x8.splat(0)
+  for (let left = count; left > 0; left -= 2) {
+    const offsets = left == 1 ? v128.load_zero<u64>(from) : v128.load(from)
+    largest = i16x8.max_u(largest, offsets)
+    v128.store(to, i32x4.add(i32x4.extend_low_i16x8_u(offsets), base))
+    v128.store(to, i32x4.add(i32x4.extend_high_i16x8_u(offsets), base), MEMBER_BYTES)
+    from += 2 * NOTED_MEMBER_BYTES
+    to += 2 * MEMBER_BYTES
   }
   memberCount = count
   shape = 0
   hasEscapedKeys = false
   limit = objectEnd = end
   objectStart = start
-  if (!v128.any_true(i32x4.gt_u(largest, i32x4.splat((end - start) as i32)))) return true
+  const most = end - start < NOTED_BYTES_MAX ? end - start : NOTED_BYTES_MAX
+  if (!v128.any_true(i16x8.gt_u(largest, i16x8.splat(most as i16)))) return true
   memberCount = 0
   return false
 }

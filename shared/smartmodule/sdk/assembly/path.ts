@@ -1,6 +1,6 @@
 /** Dotted paths (`customer.address.city`, `items.0.sku`) into a checked document. */
 import { Kind, closeOf, kindAt, skipChecked, skipSpace } from './json'
-import { hasBackslash, keyEnd, keyEscaped, keyStart, memberCount, shape, valueEnd, valueStart } from './known-members'
+import { hasBackslash, hasEscapedKeys, keyEnd, keyEscaped, keyStart, memberCount, shape, valueEnd, valueStart } from './known-members'
 import { unescape } from './text'
 
 /** The result of `find`: the bytes of a value inside the record, valid until the next record. */
@@ -81,7 +81,9 @@ export function findMember(segment: Segment): i32 {
 
 function searchMember(segment: Segment): i32 {
   let i = memberCount - 1
-  while (i >= 0 && !segment.matches(keyStart(i), keyEnd(i), keyEscaped(i))) i--
+  const length = segment.length
+  // Most keys have another length: looking at that first, here, costs less than a call for each.
+  while (i >= 0 && ((!hasEscapedKeys && keyEnd(i) - keyStart(i) != length) || !segment.matches(keyStart(i), keyEnd(i), keyEscaped(i)))) i--
   segment.shape = shape
   segment.member = i
   return i
