@@ -66,6 +66,7 @@ const KERNEL_OPTIONS = ['--runtime', 'minimal', '-O3', '--enable', 'simd', '--ma
 const SDK_FILES = [
   'index',
   'abi',
+  'base64',
   'config',
   'double',
   'edits',
