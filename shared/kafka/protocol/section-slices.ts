@@ -24,26 +24,36 @@ export function* slicesOf(section: Buffer, count: number, bytesMax: number): Gen
   const cursor: Cursor = { at: 0 }
   let from = 0
   let records = 0
-  let firstDelta = 0
-  let lastDelta = 0
+  let last = 0
+  const slice = (end: number): SectionSlice => ({
+    section: section.subarray(from, end),
+    count: records,
+    firstDelta: deltaAt(section, from),
+    lastDelta: deltaAt(section, last),
+  })
   for (let record = 0; record < count; record++) {
     const start = cursor.at
     const length = readVarint(section, cursor)
     const end = cursor.at + length
     if (length < 0 || end > section.length) throw new RangeError('a record runs past the end of its section')
-    // Attributes come before the deltas.
-    cursor.at++
-    readVarlong(section, cursor)
-    const delta = readVarint(section, cursor)
     if (records > 0 && end - from > bytesMax) {
-      yield { section: section.subarray(from, start), count: records, firstDelta, lastDelta }
+      yield slice(start)
       from = start
       records = 0
     }
-    if (records === 0) firstDelta = delta
-    lastDelta = delta
+    last = start
     records++
     cursor.at = end
   }
-  if (records > 0) yield { section: section.subarray(from, cursor.at), count: records, firstDelta, lastDelta }
+  if (records > 0) yield slice(cursor.at)
+}
+
+/** The offset delta of the record that starts at `at`. Only the first and the last record of a slice are looked into so far. */
+function deltaAt(section: Buffer, at: number): number {
+  const cursor: Cursor = { at }
+  readVarint(section, cursor)
+  // Attributes come before the deltas.
+  cursor.at++
+  readVarlong(section, cursor)
+  return readVarint(section, cursor)
 }
