@@ -118,7 +118,10 @@ export async function measureModules(say: (line: string) => void) {
     const { kernel, ...whole } = await sideBySide(documents, { kernel: bare, ...steps })
     const found = Object.fromEntries(Object.entries<number>(whole).map(([name, ns]) => [name, Math.round(ns - kernel)]))
     const keeping: Step = { name: 'dps/filter', config: { field: 'amount', operator: 'gte', value: 0 } }
-    const { one, five } = await sideBySide(documents, { one: await chainOf([keeping]), five: await chainOf(Array(5).fill(keeping)) })
+    const { one, five } = await sideBySide(documents, {
+      one: await chainOf([keeping]),
+      five: await chainOf(Array.from({ length: 5 }, () => keeping)),
+    })
     const condition = plan(celEnv(), parse(CONDITION))
     const readers = await sideBySide(documents, {
       kernel: bare,
