@@ -4,7 +4,7 @@ import { unavailable } from './service-error.ts'
 
 /**
  * Throws 503 naming `what` where the topic does not exist, or has no leader for the partitions that are read: all, one, or none. Asking
- * Kafka for anything of a partition without a leader would only end at the request's deadline.
+ * Kafka for anything of a partition without a leader is repeated for 20 s (`shared/kafka/brokers.ts`).
  */
 export async function layoutOf(
   cluster: Pick<Cluster, 'describeTopic'>,

@@ -50,6 +50,7 @@ describe('too much of one record', () => {
     const { count, failures, lost } = await run([step], [record])
     expect(failures).toEqual([expect.stringContaining(TOO_LARGE)])
     expect([count, lost]).toEqual([0, [0]])
+    // What these two set is too large for any record; of the others a small one passes.
     const beside = step.name === 'dps/map-fields' || step.name === 'dps/lookup' ? [] : [small]
     expect((await run([step], [...beside, record, ...beside])).failures).toHaveLength(1)
   })

@@ -14,7 +14,7 @@ function appended(socket: Socket, asked: string): void {
   const [nextOffset, progress] = parameters.slice(APPENDED_FROM)
   socket.write(bulk(`appended ${nextOffset} ${progress}`))
 }
-/** EVAL, the script, the number of its keys, two keys, and four other parameters come before. */
+/** EVAL, the script, the number of its keys, two keys, and four other parameters come before, in the order of `positions.ts`. */
 const APPENDED_FROM = 9
 
 const REPLIES: Readonly<Record<string, Reply>> = {
