@@ -5,7 +5,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { createWriteStream, readFileSync } from 'node:fs'
 import { once } from 'node:events'
-import { inTime } from '../../shared/telemetry/in-time.ts'
+import { inTime } from '../../shared/waiting/in-time.ts'
 
 /** A started process; `exited` settles once, with the exit code (or -1 after a signal). */
 export type Child = { name: string; pid: number; logFile: string; exited: Promise<number>; stop(graceMs?: number): Promise<void> }

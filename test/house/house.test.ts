@@ -214,6 +214,12 @@ describe('connectors', () => {
     ).toEqual([])
   })
 
+  it('import nothing from the folder of another', () => {
+    const others = (path: string) => folders.filter((folder) => !path.startsWith(`${folder}/`)).map((folder) => `${folder}/`)
+    const own = code.filter((path) => folders.some((folder) => path.startsWith(`${folder}/`)))
+    expect(own.flatMap((path) => importsOf(path).filter((target) => others(path).some((each) => target.startsWith(each))))).toEqual([])
+  })
+
   it('write to their context’s log alone: what a runner prints is in the processor’s log, with secrets unmasked', () => {
     const printing = code.filter(
       (path) => path.startsWith('shared/connectors/') && /\bconsole\.|\bprocess\.std(out|err)\b/.test(read(path)),

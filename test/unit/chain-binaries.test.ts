@@ -98,7 +98,7 @@ describe('the binaries of a chain', () => {
     const held = Promise.withResolvers<void>()
     const loaded: string[] = []
     const job = (name: string, until: Promise<void>) => ({
-      task: 'inspect' as const,
+      kind: 'inspect' as const,
       binaries: [
         async () => {
           loaded.push(name)

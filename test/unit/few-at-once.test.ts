@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { openLruCache } from '../../services/control-plane/caches/lru-cache.ts'
 import { createMomentCache } from '../../services/control-plane/caches/moment-cache.ts'
-import { createFewAtOnce } from '../../services/control-plane/middleware/few-at-once.ts'
+import { createFewAtOnce } from '../../services/control-plane/concurrency/few-at-once.ts'
 
 it('does few of an account at once, in their order; another account does not wait', async () => {
   const few = createFewAtOnce({ atOnce: 2 })

@@ -21,7 +21,7 @@ const last = new Set<number>()
 async function comesLast(cpuMs: number): Promise<boolean> {
   const before = last.size
   let isOver = false
-  const compiling = workshop.run('acc_1', { task: 'compile', code: SOURCE }, { cpuMs, wallMs: WALL_MS }).finally(() => (isOver = true))
+  const compiling = workshop.run('acc_1', { kind: 'compile', code: SOURCE }, { cpuMs, wallMs: WALL_MS }).finally(() => (isOver = true))
   while (!isOver) {
     for (const pid of childrenOf(process.pid)) {
       try {

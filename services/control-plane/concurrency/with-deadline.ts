@@ -1,5 +1,5 @@
 /** Waits for work up to a deadline, then throws 503 while the work goes on; what it leaves half done, the reconciler finishes or undoes. */
-import { inTime } from '../../../shared/telemetry/in-time.ts'
+import { inTime } from '../../../shared/waiting/in-time.ts'
 import { ServiceError } from '../service-error.ts'
 
 const FINISH_TIMEOUT_MS = 10_000

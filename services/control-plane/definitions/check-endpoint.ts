@@ -55,7 +55,7 @@ async function jobEndpoint(
 
 /** Why it could not be done; undefined when it is done. */
 async function dispose(...[deps, accountId, side, endpoint, runId]: Parameters<typeof jobEndpoint>): Promise<string | undefined> {
-  const job = { task: 'dispose', endpoint: await jobEndpoint(deps, accountId, side, endpoint, runId) } as const
+  const job = { kind: 'dispose', endpoint: await jobEndpoint(deps, accountId, side, endpoint, runId) } as const
   const answer = await deps.workshop.run(accountId, job, DISPOSE)
   return 'refused' in answer ? answer.refused : undefined
 }
@@ -90,7 +90,7 @@ export async function checkEndpoint(
   if (!findConnector(endpoint.connector_id)?.[side]?.check) return []
   const beyond = await secretFaults(deps.db, accountId, endpoint)
   if (beyond.length > 0) return beyond.map(({ path, message }) => ({ path: `${at}${path}`, message }))
-  const job = { task: 'check', endpoint: await jobEndpoint(deps, accountId, side, endpoint, 'check'), withinMs: TIMEOUT_MS } as const
+  const job = { kind: 'check', endpoint: await jobEndpoint(deps, accountId, side, endpoint, 'check'), withinMs: TIMEOUT_MS } as const
   const answer = await deps.workshop.run(accountId, job, CHECK)
   const faults =
     'checked' in answer

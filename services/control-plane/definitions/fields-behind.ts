@@ -152,7 +152,7 @@ export async function fieldsBehind(
 ): Promise<Fields | undefined> {
   if (connectorIdOf(sink) === streamConnector.id) return undefined
   return fieldsAfter(await fieldsOfSource(db, accountId, source), steps, async (expressions, fields) => {
-    const answer = await workshop.run(accountId, { task: 'types', expressions, fields }, DEADLINES)
+    const answer = await workshop.run(accountId, { kind: 'types', expressions, fields }, DEADLINES)
     return 'types' in answer ? answer.types : []
   })
 }

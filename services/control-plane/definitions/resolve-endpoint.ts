@@ -10,7 +10,7 @@ import type { ExternalSink, PipelineDefinition, SinkDefinition, SourceCodec, Top
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { schemaTextOf } from '../../../shared/model/schema-text.ts'
 import type { Queryable } from '../store/database.ts'
-import type { Use } from '../store/pipelines.ts'
+import type { Use } from '../store/uses.ts'
 import { lockSecret } from '../store/secrets.ts'
 import { lockStream, schemasOf, type StreamRow } from '../store/streams.ts'
 import { validated } from '../middleware/validate.ts'

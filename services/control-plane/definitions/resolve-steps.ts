@@ -136,7 +136,7 @@ export async function chainFaults(
       : await workshop.run(
           account_id,
           {
-            task: 'start',
+            kind: 'start',
             isDryRun,
             kernel: await kernelBinary(cacheFolder),
             binaries,

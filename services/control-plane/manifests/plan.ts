@@ -18,7 +18,7 @@ import { abridged, differences } from '../definitions/differences.ts'
 import { movedMembers, needsOtherOrder } from '../definitions/resolve-endpoint.ts'
 import { validated } from '../middleware/validate.ts'
 import type { Queryable } from '../store/database.ts'
-import { listUsersOf } from '../store/manifests.ts'
+import { listUsersOf } from '../store/uses.ts'
 import type { PipelineRow } from '../store/pipelines.ts'
 import { findVersion } from '../store/smartmodules.ts'
 
@@ -216,9 +216,9 @@ async function inUseFaults(db: Queryable, { manifest }: Asked, known: Known, gon
   return gone.flatMap(({ kind, name }) => {
     const own = (endsOn.get(`${kind}/${name}`) ?? []).map(([pipeline]) => pipeline)
     // Those of the manifest will use what it says.
-    const others = (users.get(idOf(known, kind, name) ?? '') ?? []).filter(
-      (pipeline) => !goes.has(pipeline) && !Object.hasOwn(manifest.pipelines, pipeline),
-    )
+    const others = (users.get(idOf(known, kind, name) ?? '') ?? [])
+      .map((pipeline) => pipeline.name)
+      .filter((pipeline) => !goes.has(pipeline) && !Object.hasOwn(manifest.pipelines, pipeline))
     const all = [...new Set([...own, ...others])]
     return all.length > 0 ? [{ path: '/prune', message: `the ${kind} "${name}" is used by: ${all.join(', ')}` }] : []
   })

@@ -7,7 +7,7 @@ import { z } from 'zod'
 import type { SchemaText } from '../../../shared/model/schema-text.ts'
 import type { StreamFormat } from '../../../shared/model/stream-formats.ts'
 import { readSchema, SchemaRefused, SchemaVersion, versionPath } from '../../../shared/codecs/read-schemas.ts'
-import { inTime } from '../../../shared/telemetry/in-time.ts'
+import { inTime } from '../../../shared/waiting/in-time.ts'
 
 /** Client of the schema registry. */
 export type Registry = {

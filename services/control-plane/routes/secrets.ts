@@ -18,10 +18,10 @@ import {
   findSecretForUpdate,
   insertSecret,
   listSecrets,
-  listSecretUsers,
   updateSecret,
   type SecretRow,
 } from '../store/secrets.ts'
+import { listUserIds } from '../store/uses.ts'
 import { assertQuotas } from '../store/quotas.ts'
 import { anew, enqueueDefinition } from '../publisher/enqueue.ts'
 import { assertIfMatch, etagOf } from './etags.ts'
@@ -64,14 +64,14 @@ export const createSecretOperation = operation(
 export const listSecretsOperation = operation(listSecretsContract, async ({ db }, caller, { query }) => {
   const page = await listSecrets(db, caller.accountId, query)
   const users = new Map<string, string[]>()
-  for (const { id } of page.items) users.set(id, await listSecretUsers(db, id))
+  for (const { id } of page.items) users.set(id, await listUserIds(db, 'secret', id))
   return listReply('secrets', page, query, (row) => show(row, users.get(row.id) ?? []))
 })
 
 export const getSecretOperation = operation(getSecretContract, async ({ db }, caller, { params }) => {
   const row = await findSecret(db, caller.accountId, params.id)
   if (!row) throw notFound('the secret')
-  return { status: 200, body: show(row, await listSecretUsers(db, row.id)), headers: etagOf(row) }
+  return { status: 200, body: show(row, await listUserIds(db, 'secret', row.id)), headers: etagOf(row) }
 })
 
 /** A new attempt makes every task reopen its connectors, now with the new value. */
@@ -94,7 +94,7 @@ export const updateSecretOperation = operation(
       const { description = found.description, value } = body
       const envelope = value === undefined ? undefined : secretBox.seal(ownerOf(caller.accountId, found.name), value)
       const updated = await updateSecret(trx, found, { description, envelope })
-      const usedBy = await listSecretUsers(trx, found.id)
+      const usedBy = await listUserIds(trx, 'secret', found.id)
       if (envelope) await restartUsers(trx, usedBy)
       return [updated, usedBy] as const
     })
@@ -108,7 +108,7 @@ export const deleteSecretOperation = operation(deleteSecretContract, async ({ db
     const row = await findSecretForUpdate(trx, caller.accountId, params.id)
     if (!row) throw notFound('the secret')
     assertIfMatch(caller, etagOf(row))
-    const users = await listSecretUsers(trx, row.id)
+    const users = await listUserIds(trx, 'secret', row.id)
     if (users.length > 0) throw new ServiceError('conflict', `the secret is used by: ${users.join(', ')}`)
     await deleteSecretRow(trx, row)
   })

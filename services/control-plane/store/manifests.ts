@@ -87,13 +87,3 @@ export async function listPipelinesByName(db: Queryable, accountId: string, { na
     .where((scope) => void scope.whereIn('name', names).orWhereIn('id', ids))
   return readable(rows)
 }
-
-/** The names of pipelines that use each of the resources, by the resource's id; those that are being deleted are left out. */
-export async function listUsersOf(db: Queryable, ids: readonly string[]): Promise<Map<string, string[]>> {
-  const rows: { used_id: string; name: string }[] = await db('pipeline_uses as u')
-    .join('pipelines as p', 'p.id', 'u.pipeline_id')
-    .whereIn('u.used_id', ids)
-    .whereNot('p.status', 'deleting')
-    .select('u.used_id', 'p.name')
-  return new Map([...Map.groupBy(rows, ({ used_id }) => used_id)].map(([id, users]) => [id, users.map(({ name }) => name)]))
-}

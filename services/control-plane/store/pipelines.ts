@@ -8,6 +8,7 @@ import { deleteObserved } from './observed.ts'
 import { REVISIONS_KEPT } from './outbox.ts'
 import { findPage, type Page, type PageRequest } from './paging.ts'
 import { listUnfinished } from './unfinished.ts'
+import { addUses, type Use } from './uses.ts'
 
 /** A row of `pipelines`. */
 export type PipelineRow = {
@@ -29,30 +30,14 @@ export type PipelineRow = {
 
 /** A pipeline that is not stored yet. */
 export type NewPipeline = Omit<PipelineRow, 'created_at' | 'updated_at' | 'status_reason'>
-/** A resource that a pipeline uses, which therefore can't be deleted. */
-export type Use = { kind: 'stream' | 'smartmodule' | 'secret'; used_id: string }
-
 /** The stored pipeline, with its uses and its first revision. Throws a unique violation when its name is taken. */
 export async function insertPipeline(db: Queryable, pipeline: NewPipeline, uses: Use[]): Promise<PipelineRow> {
   const [row] = await db('pipelines')
     .insert({ ...pipeline, request: JSON.stringify(pipeline.request), definition: JSON.stringify(pipeline.definition) })
     .returning('*')
-  const distinct = [...new Map(uses.map((use) => [`${use.kind}/${use.used_id}`, use])).values()]
-  if (distinct.length > 0) await db('pipeline_uses').insert(distinct.map((use) => ({ ...use, pipeline_id: pipeline.id })))
+  await addUses(db, pipeline.id, uses)
   await insertRevision(db, pipeline.definition)
   return row
-}
-
-/** Adds resources that the pipeline uses, so that they can't be deleted. */
-export async function addUses(db: Queryable, pipelineId: string, uses: Use[]): Promise<void> {
-  const rows = uses.map(({ kind, used_id }) => ({ pipeline_id: pipelineId, kind, used_id }))
-  if (rows.length > 0) await db('pipeline_uses').insert(rows).onConflict().ignore()
-}
-
-/** Replaces the resources of these kinds that a pipeline uses by those of its next revision. */
-export async function replaceUses(db: Queryable, pipelineId: string, kinds: Use['kind'][], uses: Use[]): Promise<void> {
-  await db('pipeline_uses').where({ pipeline_id: pipelineId }).whereIn('kind', kinds).delete()
-  await addUses(db, pipelineId, uses)
 }
 
 /** A row of `pipeline_revisions`. */
@@ -129,22 +114,6 @@ export const readable = <T extends Pick<PipelineRow, 'definition'>>(rows: T[]): 
 /** The account's pipeline; undefined if it does not exist or is being deleted. */
 export async function findPipeline(db: Queryable, accountId: string, id: string): Promise<PipelineRow | undefined> {
   return withDefaults(await db('pipelines').where({ account_id: accountId, id }).whereNot('status', 'deleting').first())
-}
-
-/** Ids of the pipelines that use a stream, as source or sink; also of those that are being deleted. */
-export async function listPipelineIdsUsing(db: Queryable, streamId: string): Promise<string[]> {
-  const rows = await db('pipeline_uses').where({ kind: 'stream', used_id: streamId }).select('pipeline_id').orderBy('pipeline_id')
-  return rows.map(({ pipeline_id }: { pipeline_id: string }) => pipeline_id)
-}
-
-/** The pipelines that use a stream, as source or sink, but for those that are being deleted. */
-export async function listPipelinesOf(db: Queryable, streamId: string): Promise<Pick<PipelineRow, 'id' | 'name'>[]> {
-  return db('pipelines as p')
-    .join('pipeline_uses as u', 'u.pipeline_id', 'p.id')
-    .where({ 'u.kind': 'stream', 'u.used_id': streamId })
-    .whereNot('p.status', 'deleting')
-    .select('p.id', 'p.name')
-    .orderBy('p.name')
 }
 
 /** A pipeline as its client asked for it; undefined once it is gone. */

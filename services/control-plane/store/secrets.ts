@@ -89,9 +89,3 @@ export async function listEnvelopes(db: Queryable): Promise<{ key: string; value
   const rows = await listAllSecrets(db)
   return rows.map(({ account_id, name, envelope }) => ({ key: definitionKeys.secret(account_id, name), value: envelope }))
 }
-
-/** Ids of the pipelines that use the secret. */
-export async function listSecretUsers(db: Queryable, secretId: string): Promise<string[]> {
-  const rows = await db('pipeline_uses').where({ kind: 'secret', used_id: secretId }).select('pipeline_id').orderBy('pipeline_id')
-  return rows.map(({ pipeline_id }: { pipeline_id: string }) => pipeline_id)
-}

@@ -183,16 +183,6 @@ export async function listUnfinishedStreams(db: Queryable, olderThanMs: number, 
   return listUnfinished<StreamRow>(db, 'streams', olderThanMs, held)
 }
 
-/** Names of the pipelines that use a stream or SmartModule, at most ten. */
-export async function listUsers(db: Queryable, kind: 'stream' | 'smartmodule', id: string): Promise<string[]> {
-  const rows = await db('pipeline_uses')
-    .join('pipelines', 'pipelines.id', 'pipeline_uses.pipeline_id')
-    .where({ kind, used_id: id })
-    .limit(10)
-    .select('pipelines.name')
-  return rows.map(({ name }: { name: string }) => name)
-}
-
 /** Streams of all accounts over these topics. */
 export async function listStreamsOver(db: Queryable, topics: readonly string[]): Promise<Pick<StreamRow, 'id' | 'topic'>[]> {
   return db('streams').whereIn('topic', topics).select('id', 'topic')

@@ -117,7 +117,7 @@ export async function runTrace(
   const answer = await workshop.run(
     chain.account_id,
     {
-      task: 'trace',
+      kind: 'trace',
       kernel: await kernelBinary(cacheFolder),
       binaries,
       steps: jobSteps(chain, indexOf),

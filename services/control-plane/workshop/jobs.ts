@@ -89,16 +89,16 @@ const Sink = z.object({
 /** What the sink of a trace takes. */
 export type TraceSink = z.infer<typeof Sink>
 
-const Job = z.discriminatedUnion('task', [
+const Job = z.discriminatedUnion('kind', [
   /** The job's only binary is the upload; `parameters`: the JSON Schema that comes with it. */
-  z.object({ task: z.literal('inspect'), parameters: z.unknown().optional() }),
+  z.object({ kind: z.literal('inspect'), parameters: z.unknown().optional() }),
   /** A source in TypeScript, to be compiled against the SDK. */
-  z.object({ task: z.literal('compile'), code: z.string() }),
+  z.object({ kind: z.literal('compile'), code: z.string() }),
   /** A dry run only checks the configs. */
-  z.object({ task: z.literal('start'), kernel: Bytes, steps: z.array(Step), isDryRun: z.boolean() }),
+  z.object({ kind: z.literal('start'), kernel: Bytes, steps: z.array(Step), isDryRun: z.boolean() }),
   /** `addresses`: what the requests of plug-ins may reach. */
   z.object({
-    task: z.literal('trace'),
+    kind: z.literal('trace'),
     kernel: Bytes,
     steps: z.array(Step),
     sink: Sink,
@@ -106,9 +106,9 @@ const Job = z.discriminatedUnion('task', [
     addresses: AddressRules,
   }),
   /** `fields`: the types of the records' members that the CEL expressions see. */
-  z.object({ task: z.literal('types'), expressions: z.array(z.string()), fields: z.record(z.string(), z.string()) }),
-  z.object({ task: z.literal('check'), endpoint: Endpoint, withinMs: z.number() }),
-  z.object({ task: z.literal('dispose'), endpoint: Endpoint }),
+  z.object({ kind: z.literal('types'), expressions: z.array(z.string()), fields: z.record(z.string(), z.string()) }),
+  z.object({ kind: z.literal('check'), endpoint: Endpoint, withinMs: z.number() }),
+  z.object({ kind: z.literal('dispose'), endpoint: Endpoint }),
 ])
 export type Job = z.infer<typeof Job>
 

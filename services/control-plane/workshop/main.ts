@@ -88,7 +88,7 @@ async function refusalsOf(
 }
 
 async function start(
-  { kernel: kernelBinary, steps, isDryRun }: Extract<Job, { task: 'start' }>,
+  { kernel: kernelBinary, steps, isDryRun }: Extract<Job, { kind: 'start' }>,
   moduleAt: (index: number) => Promise<WebAssembly.Module>,
 ): Promise<Answer> {
   const faults = steps.flatMap(({ parameters, document }) =>
@@ -122,7 +122,7 @@ function modulesOf(binaries: readonly Uint8Array[]): (index: number) => Promise<
 }
 
 async function answerTo(job: Job, binaries: readonly Uint8Array[]): Promise<Answer> {
-  switch (job.task) {
+  switch (job.kind) {
     case 'inspect':
       return inspect(binaries[0]!, job.parameters)
     case 'compile':

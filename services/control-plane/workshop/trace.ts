@@ -20,7 +20,7 @@ import { isSameRecord } from './same-record.ts'
 const LARGEST = 64 << 20
 
 /** `moduleAt`: the module of a step's `binary`. `send`: sends the requests of plug-ins. */
-type TraceJob = Pick<Extract<Job, { task: 'trace' }>, 'steps' | 'sink' | 'records'> & {
+type TraceJob = Pick<Extract<Job, { kind: 'trace' }>, 'steps' | 'sink' | 'records'> & {
   moduleAt: (index: number) => Promise<WebAssembly.Module>
   send: SendRequest | undefined
 }

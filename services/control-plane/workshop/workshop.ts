@@ -2,7 +2,7 @@
  * The control plane's workshops: a few child processes for what accounts bring. Each job has a deadline of CPU time and one of wall time; a
  * process that misses one is killed. One that has used up much of its CPU time goes on behind everything else.
  */
-import { inTime } from '../../../shared/telemetry/in-time.ts'
+import { inTime } from '../../../shared/waiting/in-time.ts'
 import type { Answer, Job, Part, Progress } from './jobs.ts'
 import { openPool } from './pool.ts'
 import { packed } from './packed.ts'

@@ -1,7 +1,7 @@
 /** Takes large answers apart in a thread of its own: 28 MiB of small records take more than a second. */
 import { ConfigRefused } from '../connector.ts'
 import { openThread } from '../thread.ts'
-import { untilAborted } from '../until-aborted.ts'
+import { untilAborted } from '../../waiting/until-aborted.ts'
 import { polledBlock, type Answered, type PolledBlock } from './polled-records.ts'
 
 /** The block's bytes are plain ones behind a message. `refused` is the message of a ConfigRefused. */

@@ -4,7 +4,7 @@ import { Redis } from 'ioredis'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import { addressGuardOf } from '../address-guard.ts'
 import { refusalIn } from '../refusal.ts'
-import { untilAborted } from '../until-aborted.ts'
+import { untilAborted } from '../../waiting/until-aborted.ts'
 import type { RedisPlace } from './connector.ts'
 
 const CONNECT_LIMIT_MS = 5000

@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import pg from 'pg'
 import { reasonOf } from '../../errors/reason-of.ts'
-import { inTime } from '../../telemetry/in-time.ts'
+import { inTime } from '../../waiting/in-time.ts'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import { refusalIn } from '../refusal.ts'
 import type { Delivery, OpenSink, Rows, Written } from '../sink.ts'

@@ -31,7 +31,7 @@ async function compile(workshop: Workshop, accountId: string, code: string): Pro
 }
 
 async function compileAnew(workshop: Workshop, accountId: string, code: string): Promise<Compiled> {
-  const answer = await workshop.run(accountId, { task: 'compile', code }, DEADLINES)
+  const answer = await workshop.run(accountId, { kind: 'compile', code }, DEADLINES)
   if ('compiled' in answer) return { binary: answer.compiled, parameters: answer.parameters }
   if ('uncompiled' in answer) {
     const lines = code.split(/\r?\n/)

@@ -73,7 +73,7 @@ export async function inspectUpload(
     ? await compiled(workshop, accountId, source.code, at)
     : { binary: await decodeBinary(wasm_binary, at), parameters: undefined }
   const parameters = given ?? own ?? before
-  const answer = await workshop.run(accountId, { task: 'inspect', binaries: [async () => upload], parameters }, DEADLINES)
+  const answer = await workshop.run(accountId, { kind: 'inspect', binaries: [async () => upload], parameters }, DEADLINES)
   if ('parameters' in answer)
     throw invalidRequest([{ path: `${at}/config/parameters`, message: `is not a JSON Schema: ${answer.parameters}` }])
   if (!('inspected' in answer))

@@ -1,6 +1,6 @@
 /** Retries for start-up steps: a service may be started before the Kafka or Postgres that it needs. */
 import { reasonOf } from '../errors/reason-of.ts'
-import type { Logger } from './log.ts'
+import type { Logger } from '../telemetry/log.ts'
 
 /** The result of `attempt`, which is repeated until it succeeds, with backoff up to 5 s; logs `what` after each failure. */
 export async function withRetries<T>(log: Logger, what: string, attempt: () => Promise<T>): Promise<T> {

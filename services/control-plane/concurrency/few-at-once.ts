@@ -1,6 +1,6 @@
 /** Lets an account run only a few expensive reads at a time: memory and connections to the database are shared by all accounts. */
 import { tooManyAtOnce } from '../service-error.ts'
-import { createSomeAtATime } from '../concurrency/some-at-a-time.ts'
+import { createSomeAtATime } from './some-at-a-time.ts'
 
 const AT_ONCE_MAX = 4
 const WAIT_MAX_MS = 10_000
