@@ -88,6 +88,23 @@ describe('stream data', () => {
     })
   })
 
+  it.each([true, false])(
+    'is counted from the middle of a batch, where it was deleted up to there (counted before: %s)',
+    async (isCounted) => {
+      const stream = await createStream(client, { n: 'integer' }, { partitions: 1 })
+      const rows = Array.from({ length: 50 }, (_, n) => ({ n }))
+      await write(client, stream.id, rows)
+      if (isCounted) await waitForTotal(client, stream.id, 50)
+      const admin = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING }).admin()
+      await admin.connect()
+      await admin.fetchTopicOffsets(stream.topic)
+      await admin.deleteTopicRecords({ topic: stream.topic, partitions: [{ partition: 0, offset: '40' }] })
+      await admin.disconnect()
+      const { data, pagination } = (await client.call<Page>('GET', `/v1/streams/${stream.id}/data?limit=5&page=2`)).body
+      expect([data, pagination.total]).toEqual([rows.slice(45), 10])
+    },
+  )
+
   it('is read by cursor without gaps or repeats while more arrives', async () => {
     const stream = await createStream(client, { n: 'integer' }, { partitions: 2 })
     await write(

@@ -37,6 +37,14 @@ export async function fetchCounted(
   return { batches, nextOffset, bytes: fetched?.bytes?.length ?? 0 }
 }
 
+/**
+ * How many records of the batch are at the offset or behind it: a partition may begin in the middle of a batch. Where a compaction has
+ * left gaps in that one, at most so many.
+ */
+export function countFrom({ header, nextOffset }: CountedBatch, offset: bigint): number {
+  return header.baseOffset >= offset ? header.recordCount : Math.min(header.recordCount, Number(nextOffset - offset))
+}
+
 /** A record with key, value and headers, which are views of its batch's section. */
 type WholeRecord = { offset: bigint; timestamp: bigint; record: KafkaRecord }
 

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cluster, Connections, TopicLayout } from '../../../shared/kafka/cluster.ts'
 import type { Database } from '../store/database.ts'
 import { dropIndex, extendIndex, findEntry, findEntryFrom, listHeads, type IndexEntry, type IndexHead } from '../store/stream-index.ts'
-import { fetchCounted } from './read-records.ts'
+import { countFrom, fetchCounted } from './read-records.ts'
 
 /** One partition as pages see it. `base`: records before the first that still exists. `estimated`: offsets after the index's head. */
 export type PartitionCount = {
@@ -56,12 +56,13 @@ async function extendPartition(
     if (nextOffset === head.nextOffset) return true
     let { records } = head
     const entries: IndexEntry[] = []
-    for (const { header } of batches) {
+    for (const batch of batches) {
+      const { header } = batch
       if (records - lastEntry >= ENTRY_RECORDS) {
         entries.push({ records, offset: header.baseOffset })
         lastEntry = records
       }
-      records += header.recordCount
+      records += countFrom(batch, head.nextOffset)
     }
     const next = { topicId, partition, records, nextOffset, builtAt: builtAt ?? (nextOffset >= end ? new Date(now()) : null) }
     // Entries with the same count would collide, and the head was stored with one.
@@ -119,7 +120,7 @@ export function createRecordIndex(db: Database, cluster: Cluster, connections: C
     for (let position = start; position < until.offset;) {
       const { batches, nextOffset } = await fetchCounted(connections, layout, head.partition, position, FETCH_BYTES)
       if (nextOffset === position) break
-      for (const { header } of batches) if (header.baseOffset < until.offset) records += header.recordCount
+      for (const batch of batches) if (batch.header.baseOffset < until.offset) records += countFrom(batch, position)
       position = nextOffset
     }
     return until.records - records
