@@ -12,9 +12,14 @@ export async function makeTopics(admin: KafkaAdmin, ...topics: kafkajs.ITopicCon
   for (const { topic } of topics) await waitForLeaders(admin, topic)
 }
 
-/** Deletes a topic and makes one of one partition with the same name, with another topic id and without its records. */
-export async function recreateTopic(admin: KafkaAdmin, topic: string): Promise<void> {
+/** Deletes a topic and waits until its name is free. */
+export async function deleteTopic(admin: KafkaAdmin, topic: string): Promise<void> {
   await admin.deleteTopics({ topics: [topic] })
   await eventually('the topic is gone', async () => !(await admin.listTopics()).includes(topic))
+}
+
+/** Deletes a topic and makes one of one partition with the same name, with another topic id and without its records. */
+export async function recreateTopic(admin: KafkaAdmin, topic: string): Promise<void> {
+  await deleteTopic(admin, topic)
   await makeTopics(admin, { topic, numPartitions: 1 })
 }

@@ -1,15 +1,19 @@
 /** A secret that is for certain hosts is used in no config that names another one; what only looks like a host is none. */
 import { expect, it } from 'vitest'
 import { secretFault } from '../../services/control-plane/definitions/may-use.ts'
+import type { SecretRow } from '../../services/control-plane/store/secrets.ts'
 
-const secret = {
+const secret: SecretRow = {
   id: 'sec_1',
   account_id: 'acc_1',
   name: 's',
   description: '',
+  envelope: { v: 1, k: '', w: '', c: '' },
   allowed_connectors: null,
   allowed_hosts: ['redis.example.com', '*.kafka.example.com'],
-} as unknown as Parameters<typeof secretFault>[0]
+  created_at: new Date(0),
+  updated_at: new Date(0),
+}
 const password = { $secret: 's' }
 
 it.each([

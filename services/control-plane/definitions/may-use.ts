@@ -22,21 +22,20 @@ export function assertMayUse(caller: Pick<Caller, 'scopes' | 'session'>, endpoin
   if (missing) throw lacksScope(caller, ...missing)
 }
 
-/** `host:port` as connectors take it, and the members that hold it: other texts may have a colon too, such as the key of a Redis stream. */
+/** `host:port` as connectors take it. */
 const HOST_AND_PORT = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+):\d{1,5}$/i
 
-const ADDRESSES = /^(brokers|hosts?|address(es)?|servers?|endpoints?)$/
+/** Members that are no addresses: headers go where the request goes, and a name within a system, as `orders:2026`, may have colons. */
+const NO_ADDRESSES: ReadonlySet<string> = new Set(['headers', 'stream', 'topic'])
 
 /** The hosts that a config names, in URLs and as `host:port`; those inside of secrets are not known. */
-function hostsIn(value: unknown, isAddress = false): string[] {
+function hostsIn(value: unknown): string[] {
   if (typeof value === 'string') {
-    const host = (URL.canParse(value) && new URL(value).hostname) || (isAddress && HOST_AND_PORT.exec(value)?.[1])
+    const host = (URL.canParse(value) && new URL(value).hostname) || HOST_AND_PORT.exec(value)?.[1]
     return host ? [host.toLowerCase()] : []
   }
-  if (Array.isArray(value)) return value.flatMap((item) => hostsIn(item, isAddress))
   if (typeof value !== 'object' || value === null) return []
-  // Headers go where the request goes.
-  return Object.entries(value).flatMap(([name, member]) => (name === 'headers' ? [] : hostsIn(member, ADDRESSES.test(name))))
+  return Object.entries(value).flatMap(([name, member]) => (NO_ADDRESSES.has(name) ? [] : hostsIn(member)))
 }
 
 const isHost = (host: string, allowed: string): boolean =>

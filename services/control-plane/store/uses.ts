@@ -16,7 +16,7 @@ export async function replaceUses(db: Queryable, pipelineId: string, kinds: Use[
   await addUses(db, pipelineId, uses)
 }
 
-/** Ids of the pipelines that use a resource, in their order; also of those that are being deleted. */
+/** Ids of the pipelines that use a resource, sorted; also of those that are being deleted. */
 export async function listUserIds(db: Queryable, kind: Use['kind'], id: string): Promise<string[]> {
   const rows = await db('pipeline_uses').where({ kind, used_id: id }).select('pipeline_id').orderBy('pipeline_id')
   return rows.map(({ pipeline_id }: { pipeline_id: string }) => pipeline_id)

@@ -35,8 +35,8 @@ export function openSplitReader(
     for await (const read of source.read({ index: split, count }, positionOf(split), seenOf(split), stop.signal)) {
       if (stop.signal.aborted) return
       ready.push({ split, read })
-      // A block of empty values has spans too.
-      bytes += read.block.bytes.length + read.block.spans.byteLength
+      // A block of empty values keeps its spans too, which are the front of a larger buffer.
+      bytes += read.block.bytes.length + read.block.spans.buffer.byteLength
       wake?.()
       while (bytes > AHEAD_BYTES && !stop.signal.aborted) await new Promise<void>((resolve) => resume.push(resolve))
     }

@@ -25,12 +25,11 @@ export function* slicesOf(section: Buffer, count: number, bytesMax: number): Gen
   let from = 0
   let records = 0
   let last = 0
-  const slice = (end: number): SectionSlice => ({
-    section: section.subarray(from, end),
-    count: records,
-    firstDelta: deltaAt(section, from),
-    lastDelta: deltaAt(section, last),
-  })
+  const slice = (end: number): SectionSlice => {
+    const firstDelta = deltaAt(section, from)
+    const lastDelta = records === 1 ? firstDelta : deltaAt(section, last)
+    return { section: section.subarray(from, end), count: records, firstDelta, lastDelta }
+  }
   for (let record = 0; record < count; record++) {
     const start = cursor.at
     const length = readVarint(section, cursor)
