@@ -9,6 +9,7 @@ import { hasBrowser, linkFor, useConsole } from '../harness/browser.ts'
 import { eventually, loggedIn, patiently, service, unique } from '../harness/client.ts'
 import { createPipeline, createStream, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
 import { limitMs } from '../harness/machine-speed.ts'
+import { exactProducer } from '../harness/topics.ts'
 
 const { client, accountId, inConsole, newTab } = await useConsole()
 
@@ -336,7 +337,7 @@ describe.skipIf(!hasBrowser)('numbers', () => {
     // Over HTTP a JSON stream takes no integer that a double can't hold; a producer of Kafka may write it.
     const schemaId = (await client.call<{ schema_id: number }>('GET', `/v1/streams/${from.id}`)).body.schema_id
     const kafka = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING })
-    const producer = kafka.producer()
+    const producer = exactProducer(kafka)
     await producer.connect()
     await producer.send({ topic: from.topic, messages: [{ value: frame(schemaId, '{"n":9007199254740993}') }] })
     await producer.disconnect()

@@ -2,6 +2,7 @@
 import kafkajs from 'kafkajs'
 import { afterAll } from 'vitest'
 import { service } from './client.ts'
+import { exactProducer } from './topics.ts'
 
 type Reference = { name: string; subject: string; version: number }
 export async function register(subject: string, schemaType: string, schema: string, references: Reference[] = []): Promise<number> {
@@ -22,7 +23,7 @@ export const framed = (id: number, value: Buffer | string) => {
 /** Connected clients of the brokers, for the tests of a file. */
 export async function useKafka() {
   const kafka = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING })
-  const [admin, producer] = [kafka.admin(), kafka.producer()]
+  const [admin, producer] = [kafka.admin(), exactProducer(kafka)]
   await Promise.all([admin.connect(), producer.connect()])
   afterAll(() => Promise.all([admin.disconnect(), producer.disconnect()]))
   return { admin, producer }

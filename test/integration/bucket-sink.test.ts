@@ -9,6 +9,7 @@ import { eventually, loggedIn, service, unique, type Client } from '../harness/c
 import { bucket, connect, openS3, stream } from '../harness/connectors.ts'
 import { createStream, write } from '../harness/pipelines.ts'
 import { killProcessors } from '../harness/processes.ts'
+import { exactProducer } from '../harness/topics.ts'
 
 let client: Client
 let s3: ReturnType<typeof openS3>
@@ -80,7 +81,7 @@ describe('a bucket as a sink', () => {
     // Longer than the records' age: the broker deletes records by their own time.
     const from = await createStream(client, { n: 'integer' }, { partitions: 2, name, retention_ms: 300_000_000_000 })
     await connect(client, stream(from.id), [], bucket({ prefix, key: '{stream}/dt={date}/h={hour}', object_bytes: 4000, interval_ms: 300 }))
-    const producer = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING }).producer()
+    const producer = exactProducer(new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING }))
     await producer.connect()
     const first = Date.parse('2026-02-27T21:10:00Z')
     const timeOf = (n: number) => first + (n % 97) * 1_800_000

@@ -7,7 +7,7 @@ import { connect, openWarehouse, stream, table, waitForRows } from '../harness/c
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { limitMs } from '../harness/machine-speed.ts'
 import { createPipeline, createStream, readAll, waitForRevision, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
-import { makeTopics, recreateTopic } from '../harness/topics.ts'
+import { exactProducer, makeTopics, recreateTopic } from '../harness/topics.ts'
 
 let client: Client
 let admin: kafkajs.Admin
@@ -91,7 +91,7 @@ describe('a policy for lost positions that was changed while the pipeline runs',
 
   it('holds for a topic of another cluster', { timeout: limitMs(180_000) }, async () => {
     const second = await openSecondKafka()
-    const [topics, producer] = [second.kafka.admin(), second.kafka.producer()]
+    const [topics, producer] = [second.kafka.admin(), exactProducer(second.kafka)]
     await Promise.all([topics.connect(), producer.connect()])
     try {
       const topic = unique('changed')

@@ -5,12 +5,12 @@ import { eventually, loggedIn, service, unique } from '../harness/client.ts'
 import { connect, lettersOf, stream } from '../harness/connectors.ts'
 import { createStream, readAll, waitForTotal, type NewStream } from '../harness/pipelines.ts'
 import { frame } from '../../shared/model/framing.ts'
-import { makeTopics } from '../harness/topics.ts'
+import { exactProducer, makeTopics } from '../harness/topics.ts'
 
 it('makes a dead letter of a record without a key, and writes the others', async () => {
   const client = await loggedIn(service().accounts.other)
   const kafka = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING })
-  const [admin, producer, topic] = [kafka.admin(), kafka.producer(), unique('theirs')]
+  const [admin, producer, topic] = [kafka.admin(), exactProducer(kafka), unique('theirs')]
   await Promise.all([admin.connect(), producer.connect()])
   try {
     const configEntries = [{ name: 'cleanup.policy', value: 'compact' }]

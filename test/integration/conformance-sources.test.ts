@@ -12,6 +12,7 @@ import { eventually, service, unique } from '../harness/client.ts'
 import { contextFor, createTopic, openSecondKafka, readSplit, valuesFrom, type SplitState } from '../harness/conformance.ts'
 import { openS3, openWarehouse } from '../harness/connectors.ts'
 import { limitFromNow, limitMs } from '../harness/machine-speed.ts'
+import { exactProducer } from '../harness/topics.ts'
 
 let warehouse: pg.Client
 let s3: ReturnType<typeof openS3>
@@ -91,7 +92,7 @@ const SOURCES: SourceCase[] = [
     splits: 2,
     async prepare(count) {
       const topic = await createTopic(second.kafka, 3)
-      const producer = second.kafka.producer()
+      const producer = exactProducer(second.kafka)
       await producer.connect()
       for (let at = 0; at < count; at += 100)
         await producer.send({
@@ -110,7 +111,7 @@ const SOURCES: SourceCase[] = [
       const topic = await createTopic(second.kafka, 3)
       const registry = new SchemaRegistry({ host: service().registryUrl })
       const { id } = await registry.register({ type: SchemaType.AVRO, schema: NUMBERS }, { subject: `${topic}-value` })
-      const producer = second.kafka.producer()
+      const producer = exactProducer(second.kafka)
       await producer.connect()
       const messages = await Promise.all(
         Array.from({ length: count }, async (_, n) => ({ key: `k${n}`, value: await registry.encode(id, { n }) })),
@@ -236,7 +237,7 @@ describe.each(SOURCES)('$what as a source', ({ id, splits, prepare }) => {
 describe('a topic of another cluster', () => {
   it('is read in small blocks, however large its batches are once they are inflated', async () => {
     const topic = await createTopic(second.kafka, 1)
-    const producer = second.kafka.producer()
+    const producer = exactProducer(second.kafka)
     await producer.connect()
     const value = 'x'.repeat(900_000)
     for (let n = 0; n < 12; n++) await producer.send({ topic, messages: [{ value }], compression: CompressionTypes.GZIP })
@@ -264,7 +265,7 @@ describe('a topic of another cluster', () => {
     const split = { index: 2, count: 4 }
     expect(await readSplit(source, split, state, () => true, limitMs(10_000))).toEqual([])
     expect(state.position).toBeDefined()
-    const [admin, producer] = [second.kafka.admin(), second.kafka.producer()]
+    const [admin, producer] = [second.kafka.admin(), exactProducer(second.kafka)]
     await Promise.all([admin.connect(), producer.connect()])
     await admin.createPartitions({ topicPartitions: [{ topic, count: 4 }] })
     await eventually('the new partition takes a record', () => producer.send({ topic, messages: [{ partition: 2, value: 'first' }] }))

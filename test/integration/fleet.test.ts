@@ -9,6 +9,7 @@ import { eventually, loggedIn, service, type Client } from '../harness/client.ts
 import { killProcess, runningControlPlanes, runningProcessors } from '../harness/processes.ts'
 import { createPipeline, createStream, waitForStatus, type NewStream } from '../harness/pipelines.ts'
 import { limitFromNow } from '../harness/machine-speed.ts'
+import { exactProducer } from '../harness/topics.ts'
 
 const PARTITIONS = 4
 let client: Client
@@ -19,7 +20,7 @@ beforeAll(async () => {
   cluster = openCluster({ brokers: service().brokers, clientId: 'fleet-test' })
   client = await loggedIn(service().accounts.other)
   kafka = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING })
-  producer = kafka.producer({ createPartitioner: kafkajs.Partitioners.DefaultPartitioner })
+  producer = exactProducer(kafka)
   await producer.connect()
 })
 afterAll(async () => {

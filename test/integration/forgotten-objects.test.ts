@@ -15,7 +15,7 @@ import { placeAt } from '../harness/object-store.ts'
 import { entriesIn } from '../harness/topic-entries.ts'
 import { openAccount } from '../harness/operator.ts'
 import { createStream, readAll, waitForStatus, waitForTotal } from '../harness/pipelines.ts'
-import { makeTopics } from '../harness/topics.ts'
+import { exactProducer, makeTopics } from '../harness/topics.ts'
 
 const DAY_MS = 86_400_000
 /** More than are forgotten in one commit. */
@@ -93,7 +93,7 @@ it('old entries are found wherever they are in a large topic; a removal that fai
   const COUNT = 30_000
   const topic = unique('seen')
   const kafka = createKafka(service().brokers, 'forgotten')
-  const [admin, producer] = [kafka.admin(), kafka.producer()]
+  const [admin, producer] = [kafka.admin(), exactProducer(kafka)]
   await Promise.all([admin.connect(), producer.connect()])
   await makeTopics(admin, { topic, numPartitions: 1 })
   // Some 10 MB, which are several fetches. Of split 1 every third is old; split 2 is another task's.

@@ -7,6 +7,7 @@ import { eventually, loggedIn, service, unique, type Client } from '../harness/c
 import { connect, lettersOf, openWarehouse, stream, table, waitForRows } from '../harness/connectors.ts'
 import { createStream, dataText, readAll, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
 import { limitFromNow } from '../harness/machine-speed.ts'
+import { exactProducer } from '../harness/topics.ts'
 
 const { SchemaRegistry } = registryPackage
 let client: Client
@@ -130,7 +131,7 @@ describe.each(['avro', 'protobuf'])('a stream in %s', (format) => {
     })
     expect(dead_letters[0]).toMatchObject({ error: { code: `not_${format}` }, value: { json: { id: 2, v: 5 } } })
     const back = await connect(client, stream(to.id), [], stream((await createStream(client, { id: 'integer', v: 'string' })).id))
-    const producer = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING }).producer()
+    const producer = exactProducer(new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING }))
     await producer.connect()
     const framed = (id: number, value: Buffer) => Buffer.concat([Buffer.from([0, 0, 0, 0, id]), value])
     const messages = [Buffer.from('no frame'), framed(1, Buffer.from([255])), framed(2, Buffer.from([255]))].map((value) => ({ value }))

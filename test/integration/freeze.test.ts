@@ -16,6 +16,7 @@ import { childrenOf } from '../harness/child-processes.ts'
 import { chainTask } from '../../shared/model/task.ts'
 import { createPipeline, createStream } from '../harness/pipelines.ts'
 import { limitMs } from '../harness/machine-speed.ts'
+import { exactProducer } from '../harness/topics.ts'
 
 const FREEZES = Object.keys(FREEZERS) as Freeze[]
 /** One task for each freezing processor, and some for the others. */
@@ -95,7 +96,7 @@ describe('a processor that stands still', () => {
       await eventually('each freezing processor has its task', ownTheirs, 60_000)
       writeFileSync(armedBy, '')
 
-      const producer = kafka.producer()
+      const producer = exactProducer(kafka)
       await producer.connect()
       // Not kafkajs, which may show aborted records: dozens of the frozen processors' transactions abort (docs/decisions/006).
       const read = async () => {

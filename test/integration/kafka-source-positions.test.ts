@@ -7,7 +7,7 @@ import { connect, stream } from '../harness/connectors.ts'
 import { createStream, readAll, waitForStatus, waitForTotal } from '../harness/pipelines.ts'
 import { contextFor, openSecondKafka, readSplit, type SplitState } from '../harness/conformance.ts'
 import { limitMs } from '../harness/machine-speed.ts'
-import { makeTopics, recreateTopic } from '../harness/topics.ts'
+import { exactProducer, makeTopics, recreateTopic } from '../harness/topics.ts'
 
 /** Another cluster: the service's own is no tenant's. */
 let second: Awaited<ReturnType<typeof openSecondKafka>>
@@ -16,7 +16,7 @@ let producer: kafkajs.Producer
 beforeAll(async () => {
   second = await openSecondKafka()
   admin = second.kafka.admin()
-  producer = second.kafka.producer()
+  producer = exactProducer(second.kafka)
   await Promise.all([admin.connect(), producer.connect()])
 })
 afterAll(async () => {

@@ -15,7 +15,7 @@ import { startBenchProcessor } from '../bench/processor.ts'
 import { readCommitted } from '../chaos/reader.ts'
 import { eventually } from '../harness/client.ts'
 import { contextFor, readSplit } from '../harness/conformance.ts'
-import { makeTopics } from '../harness/topics.ts'
+import { exactProducer, makeTopics } from '../harness/topics.ts'
 
 const reaper = openReaper()
 let folder: string
@@ -42,7 +42,7 @@ it.each([
   const client = createKafka(brokers, 'leaderless')
   const cluster = openCluster({ brokers, clientId: 'leaderless' })
   const admin = client.admin()
-  const producer = client.producer()
+  const producer = exactProducer(client)
   await Promise.all([admin.connect(), producer.connect()])
   const processor = await startBenchProcessor({
     kafka: client,
@@ -116,7 +116,7 @@ it('one partition of a kafka source without a leader holds up only its own recor
   const { brokers } = kafka
   const client = createKafka(brokers, 'leaderless')
   const cluster = openCluster({ brokers, clientId: 'leaderless' })
-  const [admin, producer] = [client.admin(), client.producer()]
+  const [admin, producer] = [client.admin(), exactProducer(client)]
   await Promise.all([admin.connect(), producer.connect()])
   const topic = 'leaderless-other'
   const replicaAssignment = [0, 1, 2].map((partition) => ({ partition, replicas: [partition + 1] }))
@@ -150,7 +150,7 @@ it.each([
   const { brokers } = kafka
   const client = createKafka(brokers, 'leaderless')
   const cluster = openCluster({ brokers, clientId: 'leaderless' })
-  const [admin, producer] = [client.admin(), client.producer()]
+  const [admin, producer] = [client.admin(), exactProducer(client)]
   await Promise.all([admin.connect(), producer.connect()])
   const topic = `leaderless-offsets${leaders[0]}`
   const replicaAssignment = [0, 1, 2].map((partition) => ({ partition, replicas: [partition + 1] }))

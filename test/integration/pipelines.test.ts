@@ -11,6 +11,7 @@ import { killProcess, runningProcessors } from '../harness/processes.ts'
 import { createPipeline, createStream, readAll, waitForStatus, waitForTotal, write, type Step } from '../harness/pipelines.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
 import { readCommitted } from '../chaos/reader.ts'
+import { exactProducer } from '../harness/topics.ts'
 
 let client: Client
 let kafka: kafkajs.Kafka
@@ -21,7 +22,7 @@ beforeAll(async () => {
 
 /** Writes `count` framed records {n, user} to a topic with kafkajs, keyed by user. */
 async function produce(topic: string, schemaId: number, count: number): Promise<void> {
-  const producer = kafka.producer({ createPartitioner: kafkajs.Partitioners.DefaultPartitioner })
+  const producer = exactProducer(kafka)
   await producer.connect()
   for (let from = 0; from < count; from += 5000) {
     await producer.send({
@@ -148,7 +149,7 @@ export function filter(record: Record): bool { return true }
       [{ name: 'dps/text-classifier', config: { field: 'text', output_field: 'label' } }],
       sink.id,
     )
-    const producer = kafka.producer({ createPartitioner: kafkajs.Partitioners.DefaultPartitioner })
+    const producer = exactProducer(kafka)
     await producer.connect()
     await producer.send({
       topic: source.topic,

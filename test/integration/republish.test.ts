@@ -7,6 +7,7 @@ import { eventually, loggedIn, service, unique, type Client } from '../harness/c
 import { deployModule, filterOverN } from '../harness/modules.ts'
 import { republish } from '../harness/operator.ts'
 import { createPipeline, createStream, readAll, waitForRevision, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
+import { exactProducer } from '../harness/topics.ts'
 
 const NOTHING = { accounts: 0, secrets: 0, pipelines: 0, revisions: 0, jobs: 0, deleted: 0 }
 /** A pipeline that another file has stopped or deleted may be sent just then, too. */
@@ -25,7 +26,7 @@ afterAll(() => db.destroy())
 
 /** Puts values, or tombstones, past the outbox into the topic of definitions. */
 async function putOnTopic(entries: { key: string; value: string | null }[]): Promise<void> {
-  const producer = kafka.producer()
+  const producer = exactProducer(kafka)
   await producer.connect()
   await producer.send({ topic: names.definitions, acks: -1, messages: entries.map((each) => ({ ...each, partition: 0 })) })
   await producer.disconnect()

@@ -18,6 +18,7 @@ import { frame } from '../../shared/model/framing.ts'
 import { startBenchProcessor } from '../bench/processor.ts'
 import { readCommitted } from '../chaos/reader.ts'
 import { eventually } from '../harness/client.ts'
+import { exactProducer } from '../harness/topics.ts'
 
 const run = promisify(execFile)
 const reaper = openReaper()
@@ -110,7 +111,7 @@ describe('a secured cluster', () => {
     try {
       const [source, sink, dead] = [`${prefix}-source`, `${prefix}-sink`, `${prefix}-dead`] as const
       const admin = client.admin()
-      const producer = client.producer()
+      const producer = exactProducer(client)
       await Promise.all([admin.connect(), producer.connect()])
       await ensureTopics(
         admin,

@@ -6,6 +6,7 @@ import { openCluster } from '../../shared/kafka/cluster.ts'
 import { frame } from '../../shared/model/framing.ts'
 import { eventually, loggedIn, service, type Client } from '../harness/client.ts'
 import { createPipeline, createStream, readAll, waitForTotal, write, type Page } from '../harness/pipelines.ts'
+import { exactProducer } from '../harness/topics.ts'
 
 let client: Client
 beforeAll(async () => {
@@ -63,7 +64,7 @@ describe('stream data', () => {
   it('is read when a Kafka producer wrote it, and what can’t be decoded is null and listed by offset', async () => {
     const stream = await createStream(client, { n: 'integer' }, { partitions: 1 })
     const kafka = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING })
-    const producer = kafka.producer({ createPartitioner: kafkajs.Partitioners.DefaultPartitioner })
+    const producer = exactProducer(kafka)
     await producer.connect()
     await producer.send({
       topic: stream.topic,
@@ -140,7 +141,7 @@ describe('stream records', () => {
     const stream = await createStream(client, { n: 'integer' }, { partitions: 2, retention_ms: 300_000_000_000 })
     const { schema_id } = (await client.call<{ schema_id: number }>('GET', `/v1/streams/${stream.id}`)).body
     const kafka = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING })
-    const producer = kafka.producer()
+    const producer = exactProducer(kafka)
     await producer.connect()
     const at = Date.parse('2026-01-01T00:00:00Z')
     const messages = Array.from({ length: 30 }, (_, n) => ({

@@ -23,6 +23,7 @@ import { openAccount, setQuotas } from '../harness/operator.ts'
 import { openOwnDatabase } from '../harness/own-database.ts'
 import { entriesIn } from '../harness/topic-entries.ts'
 import { createPipeline, createStream, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
+import { exactProducer } from '../harness/topics.ts'
 
 let db: Database
 let admin: KafkaAdmin
@@ -205,7 +206,7 @@ describe('reports and ledger entries', () => {
     const id = await createPipeline(client, from.id, [], to.id)
     await waitForStatus(client, id, 'running')
     const { observed, ledger } = serviceNames(service().env.DPS_PREFIX!)
-    const producer = createKafka(service().brokers, 'upkeep').producer()
+    const producer = exactProducer(createKafka(service().brokers, 'upkeep'))
     await producer.connect()
     for (const topic of [observed, ledger]) await producer.send({ topic, messages: [{ key: `${id}/odd`, value: '{' }] })
     await producer.disconnect()

@@ -10,6 +10,7 @@ import { eventually, loggedIn, service, unique, type Client } from '../harness/c
 import { connect, lettersOf, stream } from '../harness/connectors.ts'
 import { limitMs } from '../harness/machine-speed.ts'
 import { createStream, readAll, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
+import { exactProducer } from '../harness/topics.ts'
 
 let client: Client
 beforeAll(async () => {
@@ -113,7 +114,7 @@ describe('a web service as a sink', () => {
     let isAway = true
     const web = await openWebService(() => ({ status: isAway ? 503 : 204 }))
     const id = await connect(client, stream(from.id), [], { connector_id: 'conn_http', config: { url: web.url } })
-    const producer = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING }).producer()
+    const producer = exactProducer(new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING }))
     await producer.connect()
     await producer.send({ topic: from.topic, messages: ['bare 1', 'bare 2', 'bare 3'].map((value) => ({ value })) })
     await producer.disconnect()
