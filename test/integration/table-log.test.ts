@@ -3,9 +3,10 @@ import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findConnector } from '../../shared/connectors/catalogue.ts'
 import { SPAN } from '../../shared/connectors/record-block.ts'
+import { ConfigRefused } from '../../shared/connectors/connector.ts'
 import type { SourceRead } from '../../shared/connectors/source.ts'
 import { createSeenEntries } from '../../shared/connectors/seen-entries.ts'
-import { eventually, unique } from '../harness/client.ts'
+import { eventually, service, unique } from '../harness/client.ts'
 import { contextFor } from '../harness/conformance.ts'
 import { openWarehouse } from '../harness/connectors.ts'
 
@@ -33,9 +34,9 @@ const rowsOf = ({ block: { bytes, spans, count } }: SourceRead): Row[] =>
     return { key: text(spans[at]!, spans[at + 1]!), value: spans[at + 2]! < 0 ? null : text(spans[at + 2]!, spans[at + 3]!) }
   })
 
-/** A running source of the table: the rows that it has read, and how it failed. */
-async function opened(config: Record<string, unknown>) {
-  const context = contextFor()
+/** A running source of the table: the rows that it has read, and how it failed. With a login that is refused it leaves nothing behind. */
+async function opened(config: Record<string, unknown>, refused?: { connection: string }) {
+  const context = contextFor(refused && { secret: () => refused.connection })
   const direction = findConnector('conn_table')!.source!
   const source = await (await direction.open!())(config, context)
   const dispose = await direction.dispose!()
@@ -51,7 +52,7 @@ async function opened(config: Record<string, unknown>) {
     stop.abort()
     await failed
     await source.close()
-    await dispose(config, context)
+    if (!refused) await dispose(config, context)
   })
   return { rows, failed, until: (count: number) => eventually(`${count} rows`, async () => rows.length === count) }
 }
@@ -145,5 +146,26 @@ describe('a table by query', () => {
     await warehouse.query(`UPDATE ${table} SET at = 1 WHERE id = 1`)
     await until(1)
     expect(rows[0]!.value).toBe('{"id":1,"at":1}')
+  })
+})
+
+describe.each([
+  ['replication', {}],
+  ['query', { mode: 'query', cursor: 'id', poll_interval_ms: 100 }],
+])('a table read by %s', (_mode, config) => {
+  it('ends the source for good when the login, or reading the table, is refused', async () => {
+    const table = await made('id int PRIMARY KEY')
+    const connectionOf = (user: string) => {
+      const url = new URL(service().warehouseUrl)
+      ;[url.username, url.password] = [user, 'a password']
+      return url.toString()
+    }
+    const failedAs = async (user: string) =>
+      (await opened({ table, ...config, connection: { $secret: 'login' } }, { connection: connectionOf(user) })).failed
+    const user = unique('reads').replaceAll('-', '_').toLowerCase()
+    expect(await failedAs(user)).toBeInstanceOf(ConfigRefused)
+    await warehouse.query(`CREATE ROLE ${user} LOGIN PASSWORD 'a password'`)
+    expect(await failedAs(user)).toBeInstanceOf(ConfigRefused)
+    await warehouse.query(`DROP ROLE ${user}`)
   })
 })

@@ -4,7 +4,7 @@
  */
 import net from 'node:net'
 import pg, { type ClientConfig } from 'pg'
-import { errorOf } from '../../errors/reason-of.ts'
+import { errorOf, reasonOf } from '../../errors/reason-of.ts'
 import { addressGuardOf, AddressRefused, type AddressGuard } from '../address-guard.ts'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import type { Secret } from '../secret.ts'
@@ -59,6 +59,15 @@ export function clientConfigOf(config: { connection?: Secret }, context: Connect
   const guard = addressGuardOf(context.defaults.addresses)
   if (!guard) return { connectionString }
   return { connectionString, stream: (() => guardedSocket(guard)) as unknown as ClientConfig['stream'] }
+}
+
+/** SQLSTATEs of a server that refuses for good: the login (class 28), the database (3D), the schema (3F), a privilege (42501). */
+const REFUSED = /^(28|3D|3F|42501)/
+
+/** The error to throw for one that a source met: ConfigRefused if its server refuses for good, else the error itself. */
+export function failureOf(error: unknown): unknown {
+  const { code } = error as { code?: unknown }
+  return typeof code === 'string' && REFUSED.test(code) ? new ConfigRefused(`the table's database refuses: ${reasonOf(error)}`) : error
 }
 
 const CONNECT_TIMEOUT_MS = 5000

@@ -105,12 +105,13 @@ export const tableConnector: Connector = {
   place: { members: ['connection', 'table'], called: (text) => text('table') },
   source: direction({
     config: TableSourceConfig,
-    open: async () => async (config, context) =>
-      endingQuietly(
+    open: async () => async (config, context) => {
+      const source =
         config.mode === 'query'
           ? await (await import('./query-source.ts')).openQuerySource(config, context)
-          : await (await import('./replication.ts')).openReplication(config, context),
-      ),
+          : await (await import('./replication.ts')).openReplication(config, context)
+      return endingQuietly(source, (await import('./connection.ts')).failureOf)
+    },
     check: async () => (await import('./check.ts')).checkTableSource,
     dispose: async () => async (config, context) => {
       if (config.mode === 'replication') await (await import('./replication-slot.ts')).disposeReplication(config, context)
