@@ -20,7 +20,7 @@ const Streams = lazy(() => import('./screens/streams.tsx').then(({ Streams: each
 const Stream = lazy(() => import('./screens/stream.tsx').then(({ Stream: each }) => each))
 const SmartModules = lazy(() => import('./screens/smartmodules.tsx').then(({ SmartModules: each }) => each))
 const Editor = lazy(() => import('./screens/editor.tsx').then(({ Editor: each }) => each))
-const Connect = lazy(() => import('./screens/connect.tsx').then(({ Connect: each }) => each))
+const Connectors = lazy(() => import('./screens/connectors.tsx').then(({ Connectors: each }) => each))
 const Lineage = lazy(() => import('./screens/lineage.tsx').then(({ Lineage: each }) => each))
 const Jobs = lazy(() => import('./screens/jobs.tsx').then(({ Jobs: each }) => each))
 const Manifests = lazy(() => import('./screens/manifests.tsx').then(({ Manifests: each }) => each))
@@ -63,7 +63,7 @@ function App() {
         <Route path={at('streams/:id')} component={Stream} />
         <Route path={at('smartmodules')} component={SmartModules} />
         <Route path={at('smartmodules/:id')} component={Editor} />
-        <Route path={at('connectors')} component={Connect} />
+        <Route path={at('connectors')} component={Connectors} />
         <Route path={at('lineage')} component={Lineage} />
         <Route path={at('jobs')} component={Jobs} />
         <Route path={at('manifests')} component={Manifests} />

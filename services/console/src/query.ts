@@ -3,7 +3,7 @@ import { signal } from '@preact/signals'
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { Failure, get, withQuery } from './api.ts'
 import { hasEnded } from './session.ts'
-import { Mistyped } from './typed.ts'
+import { Mistyped } from './typed-text.ts'
 
 /** How many questions have gone without an answer: the page says that it tries again. */
 export const unanswered = signal(0)

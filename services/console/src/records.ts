@@ -1,7 +1,7 @@
 /** Records as they are shown: the bytes as text, exact, and the difference between two of them member by member. */
 import { ExactNumber, parseAsWritten, writeJson } from '../../../clients/typescript/src/core/exact-json.ts'
 import type { TraceRecord } from '../../../clients/typescript/src/generated/types.ts'
-import { Mistyped } from './typed.ts'
+import { Mistyped } from './typed-text.ts'
 
 /** Bytes in front of a value that name its schema: a zero, and four of the schema's id. */
 const FRAME_BYTES = 5

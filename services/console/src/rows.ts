@@ -1,7 +1,7 @@
 /** Records as people paste them, and the schema that all of them meet. */
 import { ExactNumber, parseAsWritten } from '../../../clients/typescript/src/core/exact-json.ts'
 import { isObject } from './records.ts'
-import { jsonAt, Mistyped } from './typed.ts'
+import { jsonAt, Mistyped } from './typed-text.ts'
 
 export type Row = Record<string, unknown>
 

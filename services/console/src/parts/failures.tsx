@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import type { Detail, Failure } from '../api.ts'
 import type { Query } from '../query.ts'
-import { inWords } from '../typed.ts'
+import { inWords } from '../typed-text.ts'
 
 /** The message without what the details below say again. */
 function headOf({ message, details }: Failure): string {

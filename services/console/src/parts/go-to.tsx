@@ -8,26 +8,12 @@ import type {
 } from '../../../../clients/typescript/src/generated/types.ts'
 import { HOME } from '../api.ts'
 import { useAll, useQuery } from '../query.ts'
-import { may } from '../session.ts'
+import { ownScreens } from './screens.ts'
 import { mayLeave } from '../unsaved.ts'
 import { Dialog } from './dialog.tsx'
 
 type Place = { name: string; kind: string; path: string }
 
-const SCREENS: Place[] = [
-  ['Pipelines', ''],
-  ['New pipeline', 'start'],
-  ['Streams', 'streams'],
-  ['SmartModules', 'smartmodules'],
-  ['New SmartModule', 'smartmodules/new'],
-  ['Connectors', 'connectors'],
-  ['Lineage', 'lineage'],
-  ['Jobs', 'jobs'],
-  ['Manifests', 'manifests'],
-  ['Access', 'access'],
-  ['Audit', 'audit'],
-  ['You', 'you'],
-].map(([name, path]) => ({ name: name!, kind: 'screen', path: path! }))
 const SHOWN = 12
 
 function Finder({ onClose }: { onClose(): void }) {
@@ -41,7 +27,7 @@ function Finder({ onClose }: { onClose(): void }) {
     ...pipelines.map(({ id, name }) => ({ name, kind: 'pipeline', path: `pipelines/${id}` })),
     ...streams.map(({ id, name }) => ({ name, kind: 'stream', path: `streams/${id}` })),
     ...modules.map(({ id, name }) => ({ name, kind: 'SmartModule', path: `smartmodules/${id}` })),
-    ...SCREENS.filter(({ path }) => (path === 'access' ? may('keys:read') : path !== 'audit' || may('audit:read'))),
+    ...ownScreens().map(({ name, path }) => ({ name, kind: 'screen', path })),
   ]
   const wanted = text.toLowerCase()
   const isExact = ({ name }: Place): number => (name.toLowerCase() === wanted ? 0 : 1)

@@ -9,7 +9,8 @@ import icon from '../icon.svg'
 import { unanswered, useQuery } from '../query.ts'
 import { GoTo } from './go-to.tsx'
 import { useGoUp } from './go-up.ts'
-import { hasEnded, isAsking, may, session, signOut } from '../session.ts'
+import { hasEnded, isAsking, session, signOut } from '../session.ts'
+import { ownScreens } from './screens.ts'
 
 type Theme = 'light' | 'dark' | 'system'
 const stored = localStorage.getItem('dps-theme')
@@ -24,25 +25,16 @@ const NEXT: Record<Theme, Theme> = { system: 'light', light: 'dark', dark: 'syst
 function Links() {
   const { path } = useLocation()
   const here = path.slice(HOME.pathname.length)
-  const links: [href: string, text: string][] = [
-    ['', 'Pipelines'],
-    ['streams', 'Streams'],
-    ['smartmodules', 'SmartModules'],
-    ['connectors', 'Connectors'],
-    ['lineage', 'Lineage'],
-    ['jobs', 'Jobs'],
-    ['manifests', 'Manifests'],
-    ...(may('keys:read') ? ([['access', 'Access']] as [string, string][]) : []),
-    ...(may('audit:read') ? ([['audit', 'Audit']] as [string, string][]) : []),
-  ]
   const isHere = (href: string): boolean => (href === '' ? here === '' || here.startsWith('pipelines') : here.startsWith(href))
   return (
     <nav aria-label="Main">
-      {links.map(([href, text]) => (
-        <a key={href} href={HOME.pathname + href} aria-current={isHere(href) ? 'page' : undefined}>
-          {text}
-        </a>
-      ))}
+      {ownScreens()
+        .filter(({ isMain }) => isMain)
+        .map(({ name, path: href }) => (
+          <a key={href} href={HOME.pathname + href} aria-current={isHere(href) ? 'page' : undefined}>
+            {name}
+          </a>
+        ))}
     </nav>
   )
 }

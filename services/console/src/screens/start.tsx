@@ -13,7 +13,7 @@ import { textOfFile } from '../records.ts'
 import { checkNumbers, fedSchemaOf, generatedOf, isCsv, rowsOf, schemaOf, type Row } from '../rows.ts'
 import { may } from '../session.ts'
 import { asCurl, asYaml, needed, operand, quoted, variable } from '../same-as.ts'
-import { Mistyped } from '../typed.ts'
+import { Mistyped } from '../typed-text.ts'
 import { useUnsaved } from '../unsaved.ts'
 
 const NAME = 'orders'

@@ -2,7 +2,7 @@
 import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
 import type { GetLineageResponse, ListStreamsResponse } from '../../../../clients/typescript/src/generated/types.ts'
-import { jsonAt } from '../typed.ts'
+import { jsonAt } from '../typed-text.ts'
 import { HOME, post, withQuery } from '../api.ts'
 import { Paged } from '../parts/paged.tsx'
 import { Badge } from '../parts/badge.tsx'

@@ -1,6 +1,6 @@
 /** What the console says of what people type: places of a request in words, and what is no JSON. */
 import { describe, expect, it } from 'vitest'
-import { inWords, jsonAt, Mistyped } from '../../services/console/src/typed.ts'
+import { inWords, jsonAt, Mistyped } from '../../services/console/src/typed-text.ts'
 
 describe('a place of a request', () => {
   it.each([

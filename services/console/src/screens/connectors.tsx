@@ -150,7 +150,7 @@ function Secrets() {
   )
 }
 
-export function Connect() {
+export function Connectors() {
   const connectors = useAll<ListConnectorsResponse>('/connectors')
   return (
     <>
