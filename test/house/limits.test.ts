@@ -1,5 +1,6 @@
 /** `docs/limits.md` says what the code keeps. */
 import { describe, expect, it } from 'vitest'
+import { COUNTS_MAX } from '../../services/control-plane/workshop/wasm-sections.ts'
 import { ACCOUNT_TYPE_NAMES, LIMITS, REQUESTS_PER_MINUTE } from '../../shared/model/limits.ts'
 import { SMARTMODULE_LIMITS } from '../../shared/smartmodule/abi.ts'
 import { QUOTA_NAMES, quotasOf, type QuotaName } from '../../shared/model/quotas.ts'
@@ -32,7 +33,12 @@ describe('the documented limits', () => {
     ['SmartModule upload, manifest', inBytes(LIMITS.smartmodule_body_bytes_max), `a binary ${inBytes(SMARTMODULE_LIMITS.file_bytes_max)}`],
     ['binary', inBytes(SMARTMODULE_LIMITS.file_bytes_max)],
     ['memory', inBytes(SMARTMODULE_LIMITS.memory_pages_max << 16)],
-    ['tables', written(SMARTMODULE_LIMITS.table_elements_max)],
+    ['functions', written(COUNTS_MAX.functions)],
+    [
+      'types, imports, globals, exports',
+      `${written(COUNTS_MAX.types)}, ${written(COUNTS_MAX.imports)}, ${written(COUNTS_MAX.globals)}, ${written(COUNTS_MAX.exports)};`,
+    ],
+    ['tables', `${COUNTS_MAX.tables},`, written(SMARTMODULE_LIMITS.table_elements_max)],
     ['records per call', inBytes(SMARTMODULE_LIMITS.call_bytes_max)],
     ['output per call', `${SMARTMODULE_LIMITS.output_bytes_per_input} ×`, inBytes(SMARTMODULE_LIMITS.output_bytes_extra)],
     ['names', `1–${LIMITS.name_characters_max}`],

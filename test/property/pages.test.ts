@@ -1,9 +1,7 @@
-/** The arithmetic of cutting pages and of placing tasks. */
+/** The arithmetic of cutting pages. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { rangesOf } from '../../services/control-plane/stream-data/interleave.ts'
-import { placeTask } from '../../services/processor/supervisor/placement.ts'
-import { chainTask } from '../../shared/model/task.ts'
 
 const counts = fc.array(fc.nat(40), { minLength: 1, maxLength: 6 })
 
@@ -28,25 +26,5 @@ describe('pages of a stream', () => {
 
   it('are empty after the end of the stream', () => {
     expect(rangesOf([3, 2], 5, 10).every(({ from, to }) => from === to)).toBe(true)
-  })
-})
-
-describe('placement', () => {
-  it('moves only the tasks of a member that leaves, and gives every member its share', () => {
-    const members = ['a', 'b', 'c', 'd']
-    for (let i = 0; i < 200; i++) {
-      const before = placeTask(members, `pl_${i}`, chainTask(0))!
-      const after = placeTask(
-        members.filter((member) => member !== 'b'),
-        `pl_${i}`,
-        chainTask(0),
-      )!
-      if (before !== 'b') expect(after).toBe(before)
-    }
-    const shares = Map.groupBy(
-      Array.from({ length: 1000 }, (_, i) => placeTask(members, `pl_${i}`, chainTask(0))),
-      (member) => member,
-    )
-    for (const share of shares.values()) expect(share.length).toBeGreaterThan(150)
   })
 })

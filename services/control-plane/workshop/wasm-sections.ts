@@ -16,7 +16,7 @@ export type ModuleShape = {
 }
 
 /** How many of each a module may have: far more than compilers make, and few enough that none costs more than some megabytes. */
-const MOST = {
+export const COUNTS_MAX = {
   types: 10_000,
   imports: 1000,
   functions: 100_000,
@@ -98,7 +98,7 @@ const importedFunctions = ({ imports }: Working): number => imports.length
 
 function valueTypes(reader: Reader): string[] {
   const names: string[] = []
-  for (let count = reader.count('parameters or results of one function type', MOST.values); count > 0; count--) {
+  for (let count = reader.count('parameters or results of one function type', COUNTS_MAX.values); count > 0; count--) {
     const type = reader.byte()
     assertValueType(type)
     names.push(TYPE_NAMES[type]!)
@@ -137,9 +137,9 @@ function typeIndex(reader: Reader, { types }: Working): number {
 
 const functionOf = ({ arities, functions }: Working, index: number): Arity | undefined => arities[functions[index] ?? -1]
 
-const indices = (reader: Reader): void => each(reader, 'elements of tables', MOST.element_items, reader.u32)
+const indices = (reader: Reader): void => each(reader, 'elements of tables', COUNTS_MAX.element_items, reader.u32)
 const expressions = (reader: Reader): void =>
-  each(reader, 'elements of tables', MOST.element_items, () => void walkExpression(reader, CONSTANT))
+  each(reader, 'elements of tables', COUNTS_MAX.element_items, () => void walkExpression(reader, CONSTANT))
 
 /** An element segment (§5.5.12): bit 0 passive or declarative, bit 1 a table index or declarative, bit 2 expressions. */
 function element(reader: Reader): void {
@@ -156,7 +156,8 @@ function element(reader: Reader): void {
 
 function body(reader: Reader, shape: Working): void {
   const bytes = reader.u32()
-  if (bytes > MOST.body_bytes) throw new InspectionError(`a function has ${bytes} bytes; at most ${MOST.body_bytes} are allowed`)
+  if (bytes > COUNTS_MAX.body_bytes)
+    throw new InspectionError(`a function has ${bytes} bytes; at most ${COUNTS_MAX.body_bytes} are allowed`)
   const code = reader.part(bytes)
   let locals = 0
   each(code, 'groups of locals in one function', CODE_LIMITS.locals_max, () => {
@@ -184,7 +185,7 @@ function body(reader: Reader, shape: Working): void {
 /** By section id. */
 const READ: Record<number, (reader: Reader, shape: Working) => void> = {
   1: (reader, { types, arities }) =>
-    each(reader, 'types', MOST.types, () => {
+    each(reader, 'types', COUNTS_MAX.types, () => {
       const form = reader.byte()
       if (form !== 0x60) throw new InspectionError('the module declares types of garbage collection, which is not supported')
       const [parameters, results] = [valueTypes(reader), valueTypes(reader)]
@@ -192,7 +193,7 @@ const READ: Record<number, (reader: Reader, shape: Working) => void> = {
       arities.push({ parameters: parameters.length, results: results.length })
     }),
   2: (reader, shape) =>
-    each(reader, 'imports', MOST.imports, () => {
+    each(reader, 'imports', COUNTS_MAX.imports, () => {
       const [module, name] = [reader.name(), reader.name()]
       const kind = KINDS[reader.byte()]
       if (kind === 'function') {
@@ -208,8 +209,8 @@ const READ: Record<number, (reader: Reader, shape: Working) => void> = {
       else throw new InspectionError(`the module imports ${shownName(module)}.${shownName(name)} (${kind}), which is not allowed`)
       shape.imports.push({ module, name, kind })
     }),
-  3: (reader, shape) => each(reader, 'functions', MOST.functions, () => void shape.functions.push(typeIndex(reader, shape))),
-  4: (reader, { tables }) => each(reader, 'tables', MOST.tables, () => void tables.push(table(reader))),
+  3: (reader, shape) => each(reader, 'functions', COUNTS_MAX.functions, () => void shape.functions.push(typeIndex(reader, shape))),
+  4: (reader, { tables }) => each(reader, 'tables', COUNTS_MAX.tables, () => void tables.push(table(reader))),
   5: (reader, { memories }) => {
     const count = reader.u32()
     if (count !== 1) throw new InspectionError(`the module declares ${count} memories; exactly one is supported`)
@@ -220,7 +221,7 @@ const READ: Record<number, (reader: Reader, shape: Working) => void> = {
     memories.push(memory)
   },
   6: (reader, { globals }) =>
-    each(reader, 'globals', MOST.globals, () => {
+    each(reader, 'globals', COUNTS_MAX.globals, () => {
       const type = reader.byte()
       assertValueType(type)
       globals.push(TYPE_NAMES[type]!)
@@ -228,7 +229,7 @@ const READ: Record<number, (reader: Reader, shape: Working) => void> = {
       walkExpression(reader, CONSTANT)
     }),
   7: (reader, { exports, functions, globals, types }) =>
-    each(reader, 'exports', MOST.exports, () => {
+    each(reader, 'exports', COUNTS_MAX.exports, () => {
       const name = reader.name()
       const kind = KINDS[reader.byte()]
       const index = reader.u32()
@@ -237,10 +238,10 @@ const READ: Record<number, (reader: Reader, shape: Working) => void> = {
       exports.set(name, signature === undefined ? { kind } : { kind, signature })
     }),
   8: (reader) => void reader.u32(),
-  9: (reader) => each(reader, 'element segments', MOST.elements, () => element(reader)),
-  10: (reader, shape) => each(reader, 'function bodies', MOST.functions, () => body(reader, shape)),
+  9: (reader) => each(reader, 'element segments', COUNTS_MAX.elements, () => element(reader)),
+  10: (reader, shape) => each(reader, 'function bodies', COUNTS_MAX.functions, () => body(reader, shape)),
   11: (reader) =>
-    each(reader, 'data segments', MOST.data, () => {
+    each(reader, 'data segments', COUNTS_MAX.data, () => {
       const flags = reader.u32()
       if (flags > 2) throw new InspectionError('the binary has a data segment of an unknown kind')
       if (flags === 2 && reader.u32() !== 0) throw new InspectionError('the module uses several memories, which is not supported')
