@@ -1,4 +1,4 @@
-/** What applying a manifest would change, and what of it can't be done. Reads only. */
+/** What applying a manifest would change. Reads only; what of it can't be done is found in `routes/manifests/examine-plan.ts`. */
 import { createHash } from 'node:crypto'
 import type { Difference } from '../../../shared/api/common.ts'
 import {

@@ -9,7 +9,7 @@ import { insertAccount, insertKey } from '../store/accounts.ts'
 import { logOperator } from '../store/audit.ts'
 import { migrate, openDatabase, type Queryable } from '../store/database.ts'
 import { createCredentials } from '../access/credentials.ts'
-import { operatorSettings } from './settings.ts'
+import { operatorSettings } from './operator-settings.ts'
 
 const [name, type, ...flags] = process.argv.slice(2)
 const isType = (text: string | undefined): text is AccountType => text !== undefined && Object.hasOwn(REQUESTS_PER_MINUTE, text)

@@ -7,7 +7,7 @@ import { openKafkaSecurity } from '../../../shared/kafka/admin/security.ts'
 import { openCluster } from '../../../shared/kafka/cluster.ts'
 import { followTopic } from '../../../shared/kafka/follow.ts'
 import { definitionKeys, serviceNames } from '../../../shared/model/definition.ts'
-import { operatorSettings } from './settings.ts'
+import { operatorSettings } from './operator-settings.ts'
 import { republish } from '../publisher/republish.ts'
 import { openDatabase } from '../store/database.ts'
 

@@ -7,7 +7,7 @@ import { QuotaChanges } from '../../../shared/model/quotas.ts'
 import { setQuotas } from '../store/accounts.ts'
 import { logOperator } from '../store/audit.ts'
 import { openDatabase } from '../store/database.ts'
-import { operatorSettings } from './settings.ts'
+import { operatorSettings } from './operator-settings.ts'
 
 const [accountId, text = ''] = process.argv.slice(2)
 if (!accountId || text === '') {

@@ -9,7 +9,7 @@ import { newLink } from '../access/sessions.ts'
 import { logOperator } from '../store/audit.ts'
 import { openDatabase } from '../store/database.ts'
 import { findMemberByEmail, insertLink, insertMember } from '../store/members.ts'
-import { operatorSettings } from './settings.ts'
+import { operatorSettings } from './operator-settings.ts'
 
 const [accountId, address] = process.argv.slice(2)
 if (!accountId || !address?.includes('@')) {

@@ -6,7 +6,7 @@ import { loadControlPlaneConfig } from '../../../shared/config/config.ts'
 import { logOperator } from '../store/audit.ts'
 import { suspendAccount } from '../store/accounts.ts'
 import { openDatabase } from '../store/database.ts'
-import { operatorSettings } from './settings.ts'
+import { operatorSettings } from './operator-settings.ts'
 
 const [accountId, reason = ''] = process.argv.slice(2)
 if (!accountId) {

@@ -3,10 +3,9 @@ import type { Queryable } from './database.ts'
 
 /** A stored response. */
 export type KeptAnswer = { status: number; headers: Record<string, string>; body: unknown }
-/** The producer and the partition of a write, so that the broker recognises a repeat as the same write. */
 /**
- * With which producer a write began, where it puts records without a key, and among how many partitions those with one; rows of earlier
- * versions don't say the latter.
+ * With which producer a write began, so that the broker recognises a repeat as the same write; where it puts records without a key, and
+ * among how many partitions those with one. Rows of earlier versions don't say the latter.
  */
 export type Begun = { producer_id: string; epoch: number; partition: number; partitions?: number }
 

@@ -41,6 +41,7 @@ export type RunnersOptions = Pick<RunnerProcessOptions, 'settings' | 'env' | 'me
     log(level: 'info' | 'warn', message: string, fields: object): void
   }
 
+/** How long a group's runner stays without work. */
 const IDLE_MAX_MS = 60_000
 /** Tasks stop within seconds, or within a few more where another system does not answer. */
 const LEAVING_MAX_MS = 30_000

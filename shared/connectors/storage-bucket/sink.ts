@@ -29,7 +29,7 @@ const padded = (offset: bigint): string => String(offset).padStart(20, '0')
 /** A name as part of a key, without slashes. */
 const asSegment = (name: string): string => name.replace(/[^A-Za-z0-9._-]+|^\.+/g, '-')
 
-/** The key of an object: the same for the same range, so that writing it again replaces it. */
+/** The key of an object: the same for the same range, so that one that was written before is found. */
 export function keyOf(
   config: Pick<BucketSinkConfig, 'prefix' | 'format' | 'compression'>,
   { runId, topicId, partition, from, to, resetAt }: Delivery,

@@ -12,7 +12,7 @@ export class RecordRefused extends Error {}
 /** The failure policies of one chain, see `createFailurePolicies`. */
 export type FailurePolicies = ReturnType<typeof createFailurePolicies>
 
-/** Bounds memory when a module fails most records under the policy `retry`: past this many, the others get theirs in later runs. */
+/** Bounds memory when a module fails most records under the policy `retry`: the records beyond this many are tried again in later runs. */
 const RETRIES_PENDING_MAX = 10_000
 
 /** Failure policies for one chain: `open` a batch, `begin` each run, `judge` failures, then `hand` them to the output. */

@@ -70,7 +70,7 @@ export function openRowWriter(options: RowWriterOptions): RoundWriter {
   }
 
   /**
-   * D5: dead letters always come with the plan of their range, which may say the same as the one before. Only a commit of offsets shows the
+   * D5: dead letters always come with the plan of their range, though it may be the same plan again. Only a commit of offsets shows the
    * broker member and generation: alone, the dead letters of a task that no longer owns the partition would be accepted.
    */
   function needsPlan(partition: number, { count, deadLetters }: Held): boolean {

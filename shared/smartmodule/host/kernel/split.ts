@@ -1,6 +1,6 @@
 /**
- * A section in two parts by key, each for another version of a step: `split`, run the one part, `exchange`, run the other, `merge`. The
- * part put aside is first the other one, and later the output of the first.
+ * A section in two parts by key, each for another version of a step: `split`, run the first part, `exchange`, run the second,
+ * `merge`. What is put aside meanwhile is the second part's input, and from `exchange` on the first part's output.
  */
 import { copyFast, grow, murmur2, roomFor } from './bytes'
 import {
