@@ -4,6 +4,7 @@ import { frame } from '../../shared/model/framing.ts'
 import { good, type Caller } from './account.ts'
 import type { Hostile } from './modules/module-builder.ts'
 import { endpointOf, type Told } from './servers/index.ts'
+import { exactProducer } from '../harness/exact-producer.ts'
 
 /** How an attack went: `wrong` says what the service should have done instead. */
 export type Outcome = { name: string; did: string; tookMs: number; wrong?: string }
@@ -23,7 +24,7 @@ export async function prepareGround(call: Caller, kafka: Kafka): Promise<Ground>
     return good(await call<{ id: string; topic: string; schema_id: number }>('GET', `/streams/${id}`), 'GET /streams')
   }
   const [input, output] = [await stream('attack-in'), await stream('attack-out')]
-  const producer = kafka.producer()
+  const producer = exactProducer(kafka)
   await producer.connect()
   let n = 0
   setInterval(() => {

@@ -4,6 +4,7 @@ import { openCluster } from '../../shared/kafka/cluster.ts'
 import { frame } from '../../shared/model/framing.ts'
 import { readCommitted } from '../chaos/reader.ts'
 import { PARTITIONS, type VictimAnswers, type VictimPlace } from './victim.ts'
+import { exactProducer } from '../harness/exact-producer.ts'
 
 const BATCH = 25
 const EVERY_MS = 50
@@ -11,7 +12,7 @@ const FINISH_MAX_MS = 60_000
 
 const { brokers, from, to } = JSON.parse(process.argv[2]!) as VictimPlace
 const kafka = createKafka(brokers, 'victim')
-const producer = kafka.producer()
+const producer = exactProducer(kafka)
 const consumer = kafka.consumer({ groupId: 'attack-witness', readUncommitted: false, maxWaitTimeInMs: 20 })
 await Promise.all([producer.connect(), consumer.connect()])
 await consumer.subscribe({ topics: [to.topic], fromBeginning: true })

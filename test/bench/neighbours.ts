@@ -11,6 +11,7 @@ import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
 import { measureLatency, type Latency } from './latency.ts'
 import { startBenchProcessor, type BenchProcessor, type BenchProcessorOptions, type BenchStep } from './processor.ts'
 import { framed } from './records.ts'
+import { exactProducer } from '../harness/exact-producer.ts'
 
 const BAD: Record<string, string> = {
   loops: `import { Record } from 'dps'
@@ -65,7 +66,7 @@ async function letLoose(
   }
   let definition = await define(1)
   await cluster.ensureStartOffsets(definition.group_id, (await cluster.describeTopic(source))!)
-  const producer = kafka.producer()
+  const producer = exactProducer(kafka)
   await producer.connect()
   const write = () =>
     producer.send({

@@ -18,6 +18,7 @@ import { startLoad } from './load.ts'
 import { isExact, judge } from './oracle.ts'
 import { visitGroup } from './idle-member.ts'
 import { limitMs, slowness } from '../harness/machine-speed.ts'
+import { exactProducer } from '../harness/exact-producer.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const PARTITIONS = 4
@@ -78,7 +79,7 @@ async function stop(child: ChildProcess): Promise<void> {
 async function prepare(arena: Arena, prefix: string): Promise<PipelineDefinition> {
   const names = serviceNames(prefix)
   const admin = arena.kafka.admin()
-  const producer = arena.kafka.producer()
+  const producer = exactProducer(arena.kafka)
   await Promise.all([admin.connect(), producer.connect()])
   const [source, sink, deadLetters] = [`${prefix}.source`, `${prefix}.sink`, `${prefix}.dead-letters`] as const
   await askAgain(() => ensureServiceTopics(admin, names, 1))

@@ -9,7 +9,7 @@ import { hasBrowser, linkFor, useConsole } from '../harness/browser.ts'
 import { eventually, loggedIn, patiently, service, unique } from '../harness/client.ts'
 import { createPipeline, createStream, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
 import { limitMs } from '../harness/machine-speed.ts'
-import { exactProducer } from '../harness/topics.ts'
+import { exactProducer } from '../harness/exact-producer.ts'
 
 const { client, accountId, inConsole, newTab } = await useConsole()
 

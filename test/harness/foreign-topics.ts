@@ -2,7 +2,7 @@
 import kafkajs from 'kafkajs'
 import { afterAll } from 'vitest'
 import { service } from './client.ts'
-import { exactProducer } from './topics.ts'
+import { exactProducer } from './exact-producer.ts'
 
 type Reference = { name: string; subject: string; version: number }
 export async function register(subject: string, schemaType: string, schema: string, references: Reference[] = []): Promise<number> {

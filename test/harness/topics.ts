@@ -1,4 +1,4 @@
-/** Topics that tests make, write and delete as other clients do, with kafkajs. */
+/** Topics that tests make and delete as other clients do, with kafkajs. */
 import type kafkajs from 'kafkajs'
 import { waitForLeaders, type KafkaAdmin } from '../../shared/kafka/admin/admin.ts'
 import { eventually } from './client.ts'
@@ -11,12 +11,6 @@ export async function makeTopics(admin: KafkaAdmin, ...topics: kafkajs.ITopicCon
   await admin.createTopics({ topics, waitForLeaders: false })
   for (const { topic } of topics) await waitForLeaders(admin, topic)
 }
-
-/**
- * A producer that writes each record once. kafkajs sends a whole request again when one of its partitions is refused, as by a broker that
- * does not lead it yet; only the sequence numbers of an idempotent producer let the broker drop the other partitions' repeats (KIP-98).
- */
-export const exactProducer = (kafka: kafkajs.Kafka): kafkajs.Producer => kafka.producer({ idempotent: true })
 
 /** Deletes a topic and waits until its name is free. */
 export async function deleteTopic(admin: KafkaAdmin, topic: string): Promise<void> {

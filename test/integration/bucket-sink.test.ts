@@ -9,7 +9,7 @@ import { eventually, loggedIn, service, unique, type Client } from '../harness/c
 import { bucket, connect, openS3, stream } from '../harness/connectors.ts'
 import { createStream, write } from '../harness/pipelines.ts'
 import { killProcessors } from '../harness/processes.ts'
-import { exactProducer } from '../harness/topics.ts'
+import { exactProducer } from '../harness/exact-producer.ts'
 
 let client: Client
 let s3: ReturnType<typeof openS3>

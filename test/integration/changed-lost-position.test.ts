@@ -7,7 +7,8 @@ import { connect, openWarehouse, stream, table, waitForRows } from '../harness/c
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { limitMs } from '../harness/machine-speed.ts'
 import { createPipeline, createStream, readAll, waitForRevision, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
-import { exactProducer, makeTopics, recreateTopic } from '../harness/topics.ts'
+import { exactProducer } from '../harness/exact-producer.ts'
+import { makeTopics, recreateTopic } from '../harness/topics.ts'
 
 let client: Client
 let admin: kafkajs.Admin

@@ -5,7 +5,8 @@ import { eventually, loggedIn, service, unique } from '../harness/client.ts'
 import { connect, lettersOf, stream } from '../harness/connectors.ts'
 import { createStream, readAll, waitForTotal, type NewStream } from '../harness/pipelines.ts'
 import { frame } from '../../shared/model/framing.ts'
-import { exactProducer, makeTopics } from '../harness/topics.ts'
+import { exactProducer } from '../harness/exact-producer.ts'
+import { makeTopics } from '../harness/topics.ts'
 
 it('makes a dead letter of a record without a key, and writes the others', async () => {
   const client = await loggedIn(service().accounts.other)

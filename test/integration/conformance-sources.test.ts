@@ -12,7 +12,7 @@ import { eventually, service, unique } from '../harness/client.ts'
 import { contextFor, createTopic, openSecondKafka, readSplit, valuesFrom, type SplitState } from '../harness/conformance.ts'
 import { openS3, openWarehouse } from '../harness/connectors.ts'
 import { limitFromNow, limitMs } from '../harness/machine-speed.ts'
-import { exactProducer } from '../harness/topics.ts'
+import { exactProducer } from '../harness/exact-producer.ts'
 
 let warehouse: pg.Client
 let s3: ReturnType<typeof openS3>

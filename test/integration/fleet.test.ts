@@ -9,7 +9,7 @@ import { eventually, loggedIn, service, type Client } from '../harness/client.ts
 import { killProcess, runningControlPlanes, runningProcessors } from '../harness/processes.ts'
 import { createPipeline, createStream, waitForStatus, type NewStream } from '../harness/pipelines.ts'
 import { limitFromNow } from '../harness/machine-speed.ts'
-import { exactProducer } from '../harness/topics.ts'
+import { exactProducer } from '../harness/exact-producer.ts'
 
 const PARTITIONS = 4
 let client: Client

@@ -15,7 +15,8 @@ import { placeAt } from '../harness/object-store.ts'
 import { entriesIn } from '../harness/topic-entries.ts'
 import { openAccount } from '../harness/operator.ts'
 import { createStream, readAll, waitForStatus, waitForTotal } from '../harness/pipelines.ts'
-import { exactProducer, makeTopics } from '../harness/topics.ts'
+import { exactProducer } from '../harness/exact-producer.ts'
+import { makeTopics } from '../harness/topics.ts'
 
 const DAY_MS = 86_400_000
 /** More than are forgotten in one commit. */

@@ -7,7 +7,7 @@ import { eventually, loggedIn, service, unique, type Client } from '../harness/c
 import { connect, lettersOf, openWarehouse, stream, table, waitForRows } from '../harness/connectors.ts'
 import { createStream, dataText, readAll, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
 import { limitFromNow } from '../harness/machine-speed.ts'
-import { exactProducer } from '../harness/topics.ts'
+import { exactProducer } from '../harness/exact-producer.ts'
 
 const { SchemaRegistry } = registryPackage
 let client: Client

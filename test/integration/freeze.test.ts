@@ -16,7 +16,7 @@ import { childrenOf } from '../harness/child-processes.ts'
 import { chainTask } from '../../shared/model/task.ts'
 import { createPipeline, createStream } from '../harness/pipelines.ts'
 import { limitMs } from '../harness/machine-speed.ts'
-import { exactProducer } from '../harness/topics.ts'
+import { exactProducer } from '../harness/exact-producer.ts'
 
 const FREEZES = Object.keys(FREEZERS) as Freeze[]
 /** One task for each freezing processor, and some for the others. */

@@ -7,7 +7,8 @@ import { connect, stream } from '../harness/connectors.ts'
 import { createStream, readAll, waitForStatus, waitForTotal } from '../harness/pipelines.ts'
 import { contextFor, openSecondKafka, readSplit, type SplitState } from '../harness/conformance.ts'
 import { limitMs } from '../harness/machine-speed.ts'
-import { exactProducer, makeTopics, recreateTopic } from '../harness/topics.ts'
+import { exactProducer } from '../harness/exact-producer.ts'
+import { makeTopics, recreateTopic } from '../harness/topics.ts'
 
 /** Another cluster: the service's own is no tenant's. */
 let second: Awaited<ReturnType<typeof openSecondKafka>>

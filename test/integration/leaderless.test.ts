@@ -15,7 +15,8 @@ import { startBenchProcessor } from '../bench/processor.ts'
 import { readCommitted } from '../chaos/reader.ts'
 import { eventually } from '../harness/client.ts'
 import { contextFor, readSplit } from '../harness/conformance.ts'
-import { exactProducer, makeTopics } from '../harness/topics.ts'
+import { exactProducer } from '../harness/exact-producer.ts'
+import { makeTopics } from '../harness/topics.ts'
 
 const reaper = openReaper()
 let folder: string

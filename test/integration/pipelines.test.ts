@@ -11,7 +11,7 @@ import { killProcess, runningProcessors } from '../harness/processes.ts'
 import { createPipeline, createStream, readAll, waitForStatus, waitForTotal, write, type Step } from '../harness/pipelines.ts'
 import { openCluster } from '../../shared/kafka/cluster.ts'
 import { readCommitted } from '../chaos/reader.ts'
-import { exactProducer } from '../harness/topics.ts'
+import { exactProducer } from '../harness/exact-producer.ts'
 
 let client: Client
 let kafka: kafkajs.Kafka

@@ -7,7 +7,7 @@ import { eventually, loggedIn, service, unique, type Client } from '../harness/c
 import { deployModule, filterOverN } from '../harness/modules.ts'
 import { republish } from '../harness/operator.ts'
 import { createPipeline, createStream, readAll, waitForRevision, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
-import { exactProducer } from '../harness/topics.ts'
+import { exactProducer } from '../harness/exact-producer.ts'
 
 const NOTHING = { accounts: 0, secrets: 0, pipelines: 0, revisions: 0, jobs: 0, deleted: 0 }
 /** A pipeline that another file has stopped or deleted may be sent just then, too. */

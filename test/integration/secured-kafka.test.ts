@@ -18,7 +18,7 @@ import { frame } from '../../shared/model/framing.ts'
 import { startBenchProcessor } from '../bench/processor.ts'
 import { readCommitted } from '../chaos/reader.ts'
 import { eventually } from '../harness/client.ts'
-import { exactProducer } from '../harness/topics.ts'
+import { exactProducer } from '../harness/exact-producer.ts'
 
 const run = promisify(execFile)
 const reaper = openReaper()

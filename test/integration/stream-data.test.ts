@@ -6,7 +6,7 @@ import { openCluster } from '../../shared/kafka/cluster.ts'
 import { frame } from '../../shared/model/framing.ts'
 import { eventually, loggedIn, service, type Client } from '../harness/client.ts'
 import { createPipeline, createStream, readAll, waitForTotal, write, type Page } from '../harness/pipelines.ts'
-import { exactProducer } from '../harness/topics.ts'
+import { exactProducer } from '../harness/exact-producer.ts'
 
 let client: Client
 beforeAll(async () => {

@@ -23,7 +23,7 @@ import { openAccount, setQuotas } from '../harness/operator.ts'
 import { openOwnDatabase } from '../harness/own-database.ts'
 import { entriesIn } from '../harness/topic-entries.ts'
 import { createPipeline, createStream, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
-import { exactProducer } from '../harness/topics.ts'
+import { exactProducer } from '../harness/exact-producer.ts'
 
 let db: Database
 let admin: KafkaAdmin

@@ -10,7 +10,7 @@ import { eventually, loggedIn, service, unique, type Client } from '../harness/c
 import { connect, lettersOf, stream } from '../harness/connectors.ts'
 import { limitMs } from '../harness/machine-speed.ts'
 import { createStream, readAll, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
-import { exactProducer } from '../harness/topics.ts'
+import { exactProducer } from '../harness/exact-producer.ts'
 
 let client: Client
 beforeAll(async () => {
