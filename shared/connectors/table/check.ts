@@ -1,37 +1,32 @@
 /** Connects to the table's database and checks whether the table can be written to or read. Reads only the catalogue. */
 import { reasonOf } from '../../errors/reason-of.ts'
-import pg from 'pg'
+import type pg from 'pg'
 import type { CheckConnector, CheckFault } from '../check.ts'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import { columnsOf, quotedTable, whyNoKey } from './columns.ts'
 import type { TableSinkConfig, TableSourceConfig } from './connector.ts'
 import { readColumns, readLoggedColumns } from './table-shape.ts'
-import { clientConfigOf } from './connection.ts'
+import { clientConfigOf, openDatabase } from './connection.ts'
 
 const TIMEOUT_MS = 5000
+const LIMITS = { connectionTimeoutMillis: TIMEOUT_MS, statement_timeout: TIMEOUT_MS, query_timeout: TIMEOUT_MS }
 
 async function withDatabase(
   config: Pick<TableSinkConfig, 'connection'>,
   context: ConnectorContext,
   look: (client: pg.Client) => Promise<CheckFault[]>,
 ): Promise<CheckFault[]> {
-  const client = new pg.Client({
-    ...clientConfigOf(config, context),
-    connectionTimeoutMillis: TIMEOUT_MS,
-    statement_timeout: TIMEOUT_MS,
-    query_timeout: TIMEOUT_MS,
-  })
-  client.on('error', () => {})
+  const server = clientConfigOf(config, context)
+  let database: Awaited<ReturnType<typeof openDatabase>>
   try {
-    await client.connect()
+    database = await openDatabase({ ...server, ...LIMITS })
   } catch (error) {
-    await client.end().catch(() => {})
     return [{ path: '/connection', message: `the database can't be reached: ${reasonOf(error)}` }]
   }
   try {
-    return await look(client)
+    return await look(database.client)
   } finally {
-    await client.end().catch(() => {})
+    await database.close()
   }
 }
 
