@@ -21,7 +21,7 @@ const workshop = openWorkshop({ count: 1, env: { NODE_NO_WARNINGS: '1' } })
 afterAll(() => workshop.close())
 
 /** Runs three records through a step for each of the limits, with `run` in place of the workshop's. */
-function trace(binary: Buffer, timeouts: (number | undefined)[], run: Workshop['run']) {
+function trace(binary: Buffer, timeouts: (number | undefined)[], run: Workshop['run'], more: { traceWallMs?: number } = {}) {
   const sha256 = createHash('sha256').update(binary).digest('hex')
   const step = {
     module_id: 'sm_1',
@@ -41,7 +41,7 @@ function trace(binary: Buffer, timeouts: (number | undefined)[], run: Workshop['
   }))
   const db = () => ({ where: () => ({ first: async () => ({ content: binary }) }) })
   const connectorDefaults = { addresses: 'any' as const, per_account: { warehouse: false, bucket: false }, bucket_folders: [] }
-  const deps = { db: db as unknown as Queryable, cacheFolder, workshop: { ...workshop, run }, connectorDefaults }
+  const deps = { db: db as unknown as Queryable, cacheFolder, workshop: { ...workshop, run }, connectorDefaults, ...more }
   return runTrace(deps, { ...JSON_ENDS, account_id: 'acc_1', pipeline_id: 'pl_1', steps }, records)
 }
 
@@ -71,5 +71,16 @@ describe('a step in a trace', () => {
     const { traced } = await trace(binary, [200, undefined, 3000], watched)
     expect(traced).toHaveLength(3)
     expect(limits).toEqual([1000, 5000, 3000, 1000, 5000, 3000, 1000, 5000, 3000])
+  })
+
+  it('may wait for a busy machine for as long as a client does, and longer where none waits', async () => {
+    const waits: number[] = []
+    const refused: Workshop['run'] = async (_account, _job, { wallMs }) => {
+      waits.push(wallMs)
+      return { refused: 'not run' }
+    }
+    await expect(trace(Buffer.from('binary'), [200], refused)).rejects.toThrow('not run')
+    await expect(trace(Buffer.from('binary'), [200], refused, { traceWallMs: 45_000 })).rejects.toThrow('not run')
+    expect(waits).toEqual([15_000, 45_000])
   })
 })

@@ -92,7 +92,10 @@ export const notRun = (records: readonly SourceRecord[], traces: readonly Trace[
 const callMsOf = (step: Chain['steps'][number] | undefined): number =>
   step ? Math.max(step.timeout_ms ?? SMARTMODULE_LIMITS.call_timeout_ms, CALL_MS_MIN) : DEADLINES.cpuMs
 
-export type TraceDeps = Pick<Deps, 'db' | 'cacheFolder' | 'workshop' | 'connectorDefaults'>
+export type TraceDeps = Pick<Deps, 'db' | 'cacheFolder' | 'workshop' | 'connectorDefaults'> & {
+  /** How long a run may wait for a busy machine; as long as a client waits where it is not given. */
+  traceWallMs?: number
+}
 /**
  * `records` as the chain saw them; `traced`: what it did with the first ones; `hanging`: the record after these, if a step did not return.
  */
@@ -100,7 +103,7 @@ export type RunTrace = { records: SourceRecord[]; traced: Traced[]; hanging: Tra
 
 /** Throws ServiceError `conflict` when the chain does not start. */
 export async function runTrace(
-  { db, cacheFolder, workshop, connectorDefaults }: TraceDeps,
+  { db, cacheFolder, workshop, connectorDefaults, traceWallMs = DEADLINES.wallMs }: TraceDeps,
   chain: Chain,
   found: SourceRecord[],
   unstored: Binaries = new Map(),
@@ -133,7 +136,8 @@ export async function runTrace(
       })),
     },
     {
-      ...DEADLINES,
+      cpuMs: DEADLINES.cpuMs,
+      wallMs: traceWallMs,
       quietCpuMs: () => callMsOf(chain.steps[trace.at()]),
       isWaiting: chain.steps.some(({ allowed_hosts }) => allowed_hosts),
     },

@@ -13,6 +13,8 @@ export type Deadlines = {
   /** CPU time of the process, in milliseconds: a busy machine is no fault of the account's. */
   cpuMs: number
   wallMs: number
+  /** CPU time from which on the job comes last; a quarter of `cpuMs` where it is not given. */
+  lastFromMs?: number
   /** CPU time that may pass without progress, asked anew at each look; without it only `cpuMs` counts. */
   quietCpuMs?: () => number
   /** It waits for an account's server, whose fault a missed `wallMs` is. A job that only computes misses it where the machine is busy. */
@@ -34,7 +36,7 @@ export type Workshop = {
 }
 
 const LOOK_MS = 50
-/** The share of its CPU time after which a job comes last: hardly any needs as much, unless something is wrong with what it was given. */
+/** Of a job's CPU time: hardly any needs as much, unless something is wrong with what it was given. */
 const LAST_FROM = 1 / 4
 /**
  * A binary is sent in parts of this size: encoding 10 MiB at once blocks the main thread for 100 ms. What a part is encoded to is collected
@@ -67,7 +69,8 @@ export function openWorkshop({ count, env }: { count: number; env: Record<string
   const pool = openPool(count, () => startWorkshopProcess(env))
   const runUntil =
     (signal?: AbortSignal): Workshop['run'] =>
-    async (accountId, job, { cpuMs, wallMs, quietCpuMs = () => cpuMs, isWaiting = false }, onProgress) => {
+    async (accountId, job, deadlines, onProgress) => {
+      const { cpuMs, wallMs, lastFromMs = cpuMs * LAST_FROM, quietCpuMs = () => cpuMs, isWaiting = false } = deadlines
       const child = await pool.acquire(accountId, isWaiting ? 'waits' : 'computes', signal)
       // Until it is ready it is not to blame for anything, and the next job needs not wait as long.
       let isGood = true
@@ -90,7 +93,7 @@ export function openWorkshop({ count, env }: { count: number; env: Record<string
           if (hasProgressed) cpuAtProgress = cpuSeconds
           hasProgressed = false
           const usedMs = (cpuSeconds - cpuBefore) * 1000
-          if (!isLast && usedMs > cpuMs * LAST_FROM) {
+          if (!isLast && usedMs > lastFromMs) {
             isLast = true
             child.comeLast()
           }
