@@ -90,7 +90,7 @@ const sectionOf = (values: (string | Buffer | null)[], keyAt = oneOfThree, heade
     })),
   )
 
-/** `modules` adds compiled modules by name to the built-ins. */
+/** `modules` adds compiled modules by name to the built-ins. A record that makes more than `batchBytesMax` fails, as in a topic. */
 export async function openTestChain(
   steps: TestStep[],
   modules: Record<string, WebAssembly.Module> = {},

@@ -1,6 +1,9 @@
 /** Built-ins take a time that grows with a record, whatever its shape: anybody who may write to a stream chooses that. */
 import { expect, it } from 'vitest'
+import { configFaults } from '../../services/control-plane/workshop/config-faults.ts'
+import { BUILT_INS } from '../../shared/smartmodule/catalogue/catalogue.ts'
 import { openTestChain } from '../harness/chains.ts'
+import { collidingNames } from '../harness/colliding-names.ts'
 import { slowness } from '../harness/machine-speed.ts'
 import { timesOf } from '../harness/times-of.ts'
 
@@ -16,6 +19,11 @@ const SHAPES: Record<string, string> = {
   'one name, then another': object(times('"b":"x",') + times('"a":"y",')),
   'one name with an escape': object(`${times(String.raw`"\u0061":"x",`)}"b":"y",`),
   'many names': object(`"a":"x","b":"y",${numbered((n) => `"n${n}":${n},`)}`),
+  'names with the same hash': object(
+    collidingNames(14)
+      .map((name) => `"${name}":1,`)
+      .join(''),
+  ),
   'long names': object(numbered((n) => `"${times('k', 1000)}${n}":1,`, COUNT / 100)),
   'two names in turn, one level down': `{"a":{${times('"b":"x","c":"y",')}"z":1},"z":1}`,
   'an array': `{"a":[${times('"x",')}1],"b":"y"}`,
@@ -57,7 +65,6 @@ const CONFIGS: [name: string, config: Record<string, unknown>][] = [
   ['cel', { emit: '[value.a, value.b]' }],
   ['map-fields', { uppercase: ['a'], drop: ['b'] }],
   ['map-fields', { rename: { 'a.b': 'a.q', b: 'r' } }],
-  ['map-fields', { keep: ['a'] }],
   ['map-fields', { set: { 'a.q': 1 } }],
   ['cast', { fields: { a: { type: 'decimal' } } }],
   ['cast', { fields: { a: { type: 'timestamp', on_failure: 'null' }, b: { type: 'boolean', on_failure: 'null' } } }],
@@ -82,6 +89,7 @@ const CONFIGS: [name: string, config: Record<string, unknown>][] = [
 const LIMIT_MS = 400
 
 it.each(CONFIGS)('dps/%s %j is done with a record of any shape in a moment', async (name, config) => {
+  expect(configFaults(BUILT_INS.find((each) => each.name === `dps/${name}`)!.parameters, config)).toEqual([])
   const chain = await openTestChain([{ name: `dps/${name}`, config }])
   const limit = LIMIT_MS * slowness()
   for (const [shape, document] of Object.entries(SHAPES)) {
