@@ -158,7 +158,12 @@ export const SINKS: SinkCase[] = [
       return [...once_.values()].flatMap(numbersIn)
     },
     poison: { value: '{"n":13000}', before: () => (web.answer = (body) => (body.includes('13000') ? 422 : 200)) },
-    behind: (config, port) => ({ config: { ...config, url: `http://127.0.0.1:${port}/` }, context: {}, targetPort: web.port }),
+    // Longer than closing may take on any machine.
+    behind: (config, port) => ({
+      config: { ...config, url: `http://127.0.0.1:${port}/`, timeout_ms: 120_000 },
+      context: {},
+      targetPort: web.port,
+    }),
   },
   {
     id: 'conn_kafka',
