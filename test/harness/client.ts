@@ -92,6 +92,9 @@ export async function patiently<A extends Refusable>(ask: () => Promise<A>): Pro
 /** Measured once in each file of tests. */
 const SLOWNESS = slowness()
 
+/** So long a wait is said once, since a run that is ended meanwhile would not say what it waited for. */
+const SAID_AFTER_MS = 30_000
+
 /**
  * Polls until `condition` returns something other than undefined or false; the timeout error names `what`. `quickMs`: the time it may take
  * on the reference machine.
@@ -99,6 +102,7 @@ const SLOWNESS = slowness()
 export async function eventually<T>(what: string, condition: () => Promise<T | undefined | false>, quickMs = 120_000): Promise<T> {
   let deadlineMs = Math.round(quickMs * SLOWNESS)
   let last: unknown
+  let isSaid = false
   for (const from = Date.now(); ;) {
     try {
       const found = await condition()
@@ -108,6 +112,10 @@ export async function eventually<T>(what: string, condition: () => Promise<T | u
       last = error
     }
     const waitedMs = Date.now() - from
+    if (!isSaid && waitedMs > SAID_AFTER_MS) {
+      isSaid = true
+      console.log(`still waiting until ${what} (last: ${String(last)})`)
+    }
     // The machine may have become slower since.
     if (waitedMs > deadlineMs) deadlineMs = Math.max(deadlineMs, Math.round(quickMs * slowness()))
     if (waitedMs > deadlineMs) throw new Error(`${what}: not within ${deadlineMs / 1000} s (last: ${String(last)})`)

@@ -7,7 +7,7 @@ import { createPipeline, createStream, write } from './pipelines.ts'
 /** The ids of resources, by the first part of their paths. */
 export type OneOfEach = Record<string, string>
 
-/** Bodies that are right in themselves, by operation. */
+/** Bodies that are right in themselves, by operation; a getter makes one that needs a new name each time. */
 export const BODIES: Record<string, unknown> = {
   checkStreamSchema: { schema: { a: 'string' } },
   changePassword: { password: 'correct horse battery' },

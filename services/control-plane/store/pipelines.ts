@@ -21,7 +21,10 @@ export type PipelineRow = {
   desired: DesiredStatus
   revision: number
   attempt: number
-  /** As the client sent it, with its defaults filled in. */
+  /**
+   * What the last request that made a revision amounts to, with its defaults filled in and the start that it resolved to; `name` and
+   * `description` of the row are newer.
+   */
   request: Record<string, unknown>
   definition: PipelineDefinition
   created_at: Date
