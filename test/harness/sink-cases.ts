@@ -158,7 +158,7 @@ export const SINKS: SinkCase[] = [
       return [...once_.values()].flatMap(numbersIn)
     },
     poison: { value: '{"n":13000}', before: () => (web.answer = (body) => (body.includes('13000') ? 422 : 200)) },
-    // Longer than closing may take on any machine.
+    // The sink waits for an answer for longer than closing it may take.
     behind: (config, port) => ({
       config: { ...config, url: `http://127.0.0.1:${port}/`, timeout_ms: 120_000 },
       context: {},

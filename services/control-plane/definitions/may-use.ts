@@ -25,7 +25,7 @@ export function assertMayUse(caller: Pick<Caller, 'scopes' | 'session'>, endpoin
 /** `host:port` as connectors take it. */
 const HOST_AND_PORT = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+):\d{1,5}$/i
 
-/** Members that are no addresses: headers go where the request goes, and a name within a system, as `orders:2026`, may have colons. */
+/** Members that never hold an address: headers of a request, and names of streams and topics, which may contain a colon (`orders:2026`). */
 const NO_ADDRESSES: ReadonlySet<string> = new Set(['headers', 'stream', 'topic'])
 
 /** The hosts that a config names, in URLs and as `host:port`; those inside of secrets are not known. */

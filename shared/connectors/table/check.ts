@@ -8,10 +8,10 @@ import type { TableSinkConfig, TableSourceConfig } from './connector.ts'
 import { readColumns, readLoggedColumns } from './table-shape.ts'
 import { clientConfigOf, openDatabase } from './connection.ts'
 
-const TIMEOUT_MS = 5000
-const LIMITS = { connectionTimeoutMillis: TIMEOUT_MS, statement_timeout: TIMEOUT_MS, query_timeout: TIMEOUT_MS }
+const LIMITS = { statement_timeout: 5000, query_timeout: 5000 }
 
-async function withDatabase(
+/** What `look` finds in the database, or that it can't be reached. */
+async function faultsIn(
   config: Pick<TableSinkConfig, 'connection'>,
   context: ConnectorContext,
   look: (client: pg.Client) => Promise<CheckFault[]>,
@@ -32,7 +32,7 @@ async function withDatabase(
 
 /** Connects, and compares the table with what the sink needs. */
 export const checkTable: CheckConnector<TableSinkConfig> = (config, context) =>
-  withDatabase(config, context, async (client) => {
+  faultsIn(config, context, async (client) => {
     const found = await columnsOf(client, config.table, false)
     if (!found) return config.create ? [] : [{ path: '/table', message: 'does not exist, and "create" is false' }]
     const { rows } = await client.query<{ may: boolean }>(`SELECT has_table_privilege(to_regclass($1), 'INSERT') AS may`, [
@@ -66,7 +66,7 @@ async function isUnique(client: pg.Client, table: string, key: readonly string[]
 
 /** Connects, and compares the table and the server with what the source needs. */
 export const checkTableSource: CheckConnector<TableSourceConfig> = (config, context) =>
-  withDatabase(config, context, async (client) => {
+  faultsIn(config, context, async (client) => {
     const shape = await readColumns(client, config.table).catch((error: unknown) => {
       if (error instanceof ConfigRefused) return undefined
       throw error
