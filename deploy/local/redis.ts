@@ -4,6 +4,7 @@ import { mkdir } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
+import { installPackages } from './debian-packages.ts'
 import { startChild, startRestartable, waitUntilUp, type Child } from './child.ts'
 import { portOf, type Home } from './home.ts'
 import { redisArguments } from './settings.ts'
@@ -21,10 +22,7 @@ async function ensureRedis(): Promise<void> {
   if (await installed()) return
   if (process.getuid?.() === 0) {
     process.stdout.write('installing redis-server (Debian package, only once)\n')
-    // RUNLEVEL=1 keeps the package from starting a server of its own on the default port.
-    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' }
-    await run('apt-get', ['update'], { env, timeout: 180_000 }).catch(() => {})
-    await run('apt-get', ['install', '-y', '--no-install-recommends', 'redis-server'], { env, timeout: 180_000 }).catch(() => {})
+    await installPackages(['redis-server']).catch(() => {})
     if (await installed()) return
   }
   throw new Error(

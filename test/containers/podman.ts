@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { cacheFolder } from '../../deploy/local/cache.ts'
 import { openReaper, startChild, waitUntilUp } from '../../deploy/local/child.ts'
+import { installPackages } from '../../deploy/local/debian-packages.ts'
 import { freePort } from '../../deploy/local/ports.ts'
 import { buildImages } from './images.ts'
 
@@ -30,9 +31,7 @@ async function installPodman(say: (line: string) => void): Promise<void> {
   )
   if (isThere) return
   say('installing podman (Debian packages, once)')
-  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' }
-  await run('apt-get', ['update'], { env, timeout: 180_000 })
-  await run('apt-get', ['install', '-y', '--no-install-recommends', ...PACKAGES], { env, timeout: 300_000, maxBuffer: 64 << 20 })
+  await installPackages(PACKAGES)
 }
 
 /** Starts the engine. `env` is what a client needs to find it. */
