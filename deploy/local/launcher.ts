@@ -10,7 +10,7 @@ import { promisify } from 'node:util'
 import { isFolder, type BucketPlace } from './bucket.ts'
 import { cacheFolder } from './cache.ts'
 import { startChild, UP_MS, waitUntilUp } from './child.ts'
-import { PROCESSOR_NODE_FLAGS } from './node-flags.ts'
+import { CONTROL_PLANE_NODE_FLAGS, PROCESSOR_NODE_FLAGS } from './node-flags.ts'
 import { freePort, usablePort } from './ports.ts'
 import { superviseService, type Service } from './service.ts'
 import { openStack, type Stack, type StackOptions } from './stack.ts'
@@ -119,7 +119,8 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
       metricsUrls.push(`http://127.0.0.1:${metricsPort}/metrics`)
       return service
     }
-    const startControlPlane = () => open('control-plane', 'services/control-plane/main.ts', { PORT: String(port) })
+    const startControlPlane = () =>
+      open('control-plane', 'services/control-plane/main.ts', { PORT: String(port) }, CONTROL_PLANE_NODE_FLAGS)
     /** Runs a script of the control plane as an operator does; its output is one line of JSON. */
     async function operatorScript(script: string, ...parameters: string[]): Promise<unknown> {
       const file = join(ROOT, 'services', 'control-plane', 'operator', script)
