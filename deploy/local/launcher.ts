@@ -10,7 +10,7 @@ import { promisify } from 'node:util'
 import { isFolder, type BucketPlace } from './bucket.ts'
 import { cacheFolder } from './cache.ts'
 import { startChild, UP_MS, waitUntilUp } from './child.ts'
-import { CONTROL_PLANE_NODE_FLAGS, PROCESSOR_NODE_FLAGS } from './node-flags.ts'
+import { CONTROL_PLANE_NODE_FLAGS } from './node-flags.ts'
 import { freePort, usablePort } from './ports.ts'
 import { superviseService, type Service } from './service.ts'
 import { openStack, type Stack, type StackOptions } from './stack.ts'
@@ -136,7 +136,7 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
     let started = 0
     const addProcessor = async () => {
       const own = options.processorEnv ?? {}
-      const service = await open(`processor-${++started}`, 'services/processor/main.ts', own, PROCESSOR_NODE_FLAGS)
+      const service = await open(`processor-${++started}`, 'services/processor/main.ts', own)
       processors.push(service)
       return service
     }

@@ -42,6 +42,8 @@ export type WatchedChildOptions = {
   memoryBytesMax: number
   /** MiB of each half of the space for new objects, of each of its threads; V8 decides if left out. */
   semiSpaceMib?: number
+  /** MiB that its heap may grow to before V8 collects it as a whole; V8 decides if left out. */
+  initialHeapMib?: number
   /** Its nice value, see setpriority(2): 0 (as its parent) to 19 (what others leave over). */
   nice: number
 }
@@ -100,10 +102,19 @@ function applyToThreads(pid: number, before: number, nice: number): void {
 }
 
 /** Starts the child. A child that can't be started ends at once, with that cause. */
-export function startWatchedChild({ main, env, fds, memoryBytesMax, semiSpaceMib, nice }: WatchedChildOptions): WatchedChild {
+export function startWatchedChild({
+  main,
+  env,
+  fds,
+  memoryBytesMax,
+  semiSpaceMib,
+  initialHeapMib,
+  nice,
+}: WatchedChildOptions): WatchedChild {
   let oomBefore = oomKills()
   const heap = [`--max-old-space-size=${Math.floor(memoryBytesMax / 2 / 2 ** 20)}`]
   if (semiSpaceMib !== undefined) heap.push(`--max-semi-space-size=${semiSpaceMib}`)
+  if (initialHeapMib !== undefined) heap.push(`--initial-heap-size=${initialHeapMib}`)
   const child = spawn(process.execPath, [...process.execArgv, ...heap, main], {
     env,
     // A session of its own: the kernel shares the CPUs among sessions (sched(7), autogroup), however many threads each has.

@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto'
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import type { Kafka } from 'kafkajs'
-import { PROCESSOR_NODE_FLAGS } from '../../deploy/local/node-flags.ts'
 import { ensureServiceTopics } from '../../shared/kafka/admin/admin.ts'
 import { definitionKeys, serviceNames, type PipelineDefinition } from '../../shared/model/definition.ts'
 import { ON_ERROR_DEFAULT } from '../../shared/model/policies.ts'
@@ -61,22 +60,18 @@ export async function startBenchProcessor(options: BenchProcessorOptions): Promi
     await send(definitionKeys.smartModule(sha256), Buffer.from(binary))
   }
   for (const { name, binary } of await builtInSmartModules(options.cache)) await addSmartModule(name, binary)
-  const child = spawn(
-    process.execPath,
-    ['--no-warnings', ...PROCESSOR_NODE_FLAGS, ...(options.flags ?? []), join(ROOT, 'services', 'processor', 'main.ts')],
-    {
-      env: {
-        ...process.env,
-        KAFKA_BROKERS: options.brokers.join(','),
-        DPS_PREFIX: prefix,
-        DPS_CACHE: options.cache,
-        NODE_COMPILE_CACHE: join(options.cache, 'node'),
-        LOG_LEVEL: process.env.BENCH_LOG ?? 'error',
-        ...options.env,
-      },
-      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  const child = spawn(process.execPath, ['--no-warnings', ...(options.flags ?? []), join(ROOT, 'services', 'processor', 'main.ts')], {
+    env: {
+      ...process.env,
+      KAFKA_BROKERS: options.brokers.join(','),
+      DPS_PREFIX: prefix,
+      DPS_CACHE: options.cache,
+      NODE_COMPILE_CACHE: join(options.cache, 'node'),
+      LOG_LEVEL: process.env.BENCH_LOG ?? 'error',
+      ...options.env,
     },
-  )
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  })
   const listeners: ((line: string) => void)[] = []
   /** Lines from before the first listener. */
   const early: string[] = []

@@ -11,7 +11,6 @@ import { ensureServiceTopics, ensureTopics } from '../../shared/kafka/admin/admi
 import { parseCommitMetadata } from '../../shared/model/commit-metadata.ts'
 import { definitionKeys, serviceNames, type PipelineDefinition } from '../../shared/model/definition.ts'
 import { ON_ERROR_DEFAULT } from '../../shared/model/policies.ts'
-import { PROCESSOR_NODE_FLAGS } from '../../deploy/local/node-flags.ts'
 import { askAgain } from './ask-again.ts'
 import { poisonBinary, sleep, type Arena } from './arena.ts'
 import { startLoad } from './load.ts'
@@ -50,7 +49,7 @@ const waitMs = (ms: number): number => Math.min(limitMs(ms), SLOWER_MAX * ms)
 export type MutationRun = { mutation: Mutation | 'none'; isCaught: boolean; why: string }
 
 function startProcessor(arena: Arena, prefix: string, mutation: Mutation | 'none'): ChildProcess {
-  const child = spawn(process.execPath, ['--no-warnings', ...PROCESSOR_NODE_FLAGS, join(ROOT, 'services', 'processor', 'main.ts')], {
+  const child = spawn(process.execPath, ['--no-warnings', join(ROOT, 'services', 'processor', 'main.ts')], {
     env: {
       ...process.env,
       KAFKA_BROKERS: arena.launched.stack.kafka!.proxied.join(','),

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import kafkajs from 'kafkajs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { logTail, openReaper, startChild, type Child, type Reaper } from '../../deploy/local/child.ts'
-import { PROCESSOR_NODE_FLAGS } from '../../deploy/local/node-flags.ts'
 import { weight } from '../../services/processor/supervisor/placement.ts'
 import { openCluster, type Cluster } from '../../shared/kafka/cluster.ts'
 import { frame } from '../../shared/model/framing.ts'
@@ -56,7 +55,7 @@ async function startFreezing(name: string, moment: Freeze): Promise<Child> {
     {
       name,
       command: process.execPath,
-      args: ['--no-warnings', ...PROCESSOR_NODE_FLAGS, join(ROOT, 'services', 'processor', 'main.ts')],
+      args: ['--no-warnings', join(ROOT, 'services', 'processor', 'main.ts')],
       cwd: ROOT,
       env: { ...service().env, PROCESSOR_ID: name, ...environmentOf(moment, armedBy), METRICS_PORT: '0' },
       logFile: join(service().logFolder, `${name}.log`),

@@ -46,6 +46,11 @@ const DRAIN_MAX_MS = 8000
 
 /** Loading its modules would make it 16, which stay; its work makes few objects, since records are bytes. */
 const SEMI_SPACE_MIB = 2
+/**
+ * Its heap is small but its external buffers are not, and V8 counts both when it decides to collect: by default it would run a full
+ * collection every few megabytes of records. This takes the cost of a million records from 0.95 to 0.68 CPU-seconds (`make bench`).
+ */
+const INITIAL_HEAP_MIB = 512
 /** Priority of a runner that serves no group yet: it takes little from those that run, and is ready on a busy machine too. */
 const SPARE_NICE = 10
 
@@ -98,8 +103,8 @@ export function startRunner(options: RunnerProcessOptions): RunnerProcess {
 
 function start({ settings, env, memoryBytesMax, now, onReady, onValue }: RunnerProcessOptions): RunnerProcess {
   const notesFd = openNotesFile()
-  const own = { main: MAIN, env, fds: [notesFd], memoryBytesMax, semiSpaceMib: SEMI_SPACE_MIB, nice: SPARE_NICE }
-  const child = withFile(notesFd, () => startWatchedChild(own))
+  const heap = { memoryBytesMax, semiSpaceMib: SEMI_SPACE_MIB, initialHeapMib: INITIAL_HEAP_MIB }
+  const child = withFile(notesFd, () => startWatchedChild({ main: MAIN, env, fds: [notesFd], ...heap, nice: SPARE_NICE }))
   let ready = false
   const silence = createSilence(BEAT_MS / 1000)
   let beat = { lanes: 0, stepped_back: 0 }
