@@ -4,7 +4,8 @@ import { LIMITS } from '../model/limits.ts'
 import { IdParams, Config, JsonObject, Reference } from './common.ts'
 import { TraceStep } from './observability.ts'
 import { contract, Id, Timestamp } from './contract.ts'
-import { CANARY_STATUSES, Pipeline, StreamPlace } from './pipelines.ts'
+import { StreamPlace } from './pipeline-requests.ts'
+import { CANARY_STATUSES, Pipeline } from './pipelines.ts'
 
 /** One record for which two versions gave different output. */
 export const Difference = z

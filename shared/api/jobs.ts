@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { EmptyRequest, IdParams, ListQuery, listOf, RecordCounts, Reference, TimeSort } from './common.ts'
 import { contract, Id, Timestamp } from './contract.ts'
-import { StreamPlace } from './pipelines.ts'
+import { StreamPlace } from './pipeline-requests.ts'
 
 /** Statuses of a job; `finished`, `cancelled` and `failed` are final. */
 const JOB_STATUSES = ['starting', 'running', 'cancelling', 'finished', 'cancelled', 'failed'] as const

@@ -4,7 +4,7 @@ import { COMPRESSIONS } from '../model/definition.ts'
 import { LIMITS } from '../model/limits.ts'
 import { areConfigsBounded, Config, Difference, fewMembers, IdParams, JsonObject, Name, Reference } from './common.ts'
 import { contract } from './contract.ts'
-import { PipelineRequest, ProcessorEntry } from './pipelines.ts'
+import { PipelineRequest, ProcessorEntry } from './pipeline-requests.ts'
 import { DeployConfig, DeployRequest, EXACT_IN_TESTS, hasOneForm } from './smartmodules.ts'
 import { refineStream, StreamRequest } from './streams.ts'
 

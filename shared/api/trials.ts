@@ -5,7 +5,7 @@ import { IdParams, RecordError } from './common.ts'
 import { contract, Id } from './contract.ts'
 import { DeadLetterFilter } from './dead-letters.ts'
 import { Trace } from './observability.ts'
-import { PipelineRequest, StreamPlace } from './pipelines.ts'
+import { PipelineRequest, StreamPlace } from './pipeline-requests.ts'
 
 /** Selects the dead letters of a pipeline that a trial runs; every member narrows the selection. */
 const DeadLetterChoice = DeadLetterFilter.extend({

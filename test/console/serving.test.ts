@@ -1,6 +1,5 @@
 /** How the console is served: its size, below another path, and while the control plane is away. */
-import { createServer, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { request } from 'node:http'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hasBrowser, openBrowser, openTab, signInTo } from '../harness/browser.ts'
@@ -11,6 +10,7 @@ import { startWithProvider } from '../harness/oidc-provider.ts'
 import { killProcess, runningControlPlanes } from '../harness/processes.ts'
 import { consoleSizes } from './budget.ts'
 import { limitFromNow, limitMs } from '../harness/machine-speed.ts'
+import { openWebServer } from '../harness/web-server.ts'
 
 let browser: Browser
 beforeAll(async () => {
@@ -41,7 +41,7 @@ describe('the console', () => {
 
   it.skipIf(!hasBrowser)('works below the path of a proxy, at every depth', async () => {
     const { apiUrl, accounts } = service()
-    const proxy = createServer((asked, answer) => {
+    const proxy = await openWebServer((asked, answer) => {
       if (!asked.url?.startsWith('/below/here/')) return void answer.writeHead(404).end()
       const path = asked.url.slice('/below/here'.length)
       const sent = request(`${apiUrl}${path}`, { method: asked.method, headers: asked.headers }, (got) => {
@@ -50,8 +50,7 @@ describe('the console', () => {
       })
       asked.pipe(sent)
     })
-    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
-    const base = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/below/here`
+    const base = `${proxy.url}/below/here`
     const tab = await openTab(browser)
     await signInTo(tab, accounts.other.account_id, base)
     await tab.page.getByRole('link', { name: 'Streams' }).click()
@@ -61,8 +60,7 @@ describe('the console', () => {
     await tab.page.getByText('the pipeline does not exist').first().waitFor()
     expect(tab.complaints).toEqual([])
     await tab.context.close()
-    proxy.closeAllConnections()
-    proxy.close()
+    await proxy.close()
   })
 
   it.skipIf(!hasBrowser)('signs a member in with an OpenID Connect provider', async () => {

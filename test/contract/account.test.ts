@@ -1,6 +1,4 @@
 /** The account itself: quotas, the audit log, keys, what secrets are for, and what is stored of answers that hold secrets. */
-import { once } from 'node:events'
-import { createServer } from 'node:http'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { SCOPES, type Scope } from '../../shared/model/limits.ts'
@@ -8,6 +6,7 @@ import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
 import { anonymous, eventually, loggedIn, patiently, service, unique, type Client } from '../harness/client.ts'
 import { openAccount, setQuotas } from '../harness/operator.ts'
 import { createPipeline, createStream } from '../harness/pipelines.ts'
+import { openWebServer } from '../harness/web-server.ts'
 
 let database: pg.Pool
 beforeAll(() => {
@@ -331,12 +330,11 @@ describe('a secret for one host', () => {
     const name = unique('s')
     await client.call('POST', '/v1/secrets', { name, value: 'x', hosts: ['api.example.com'] })
     const received: string[] = []
-    const evil = createServer((request, response) => {
+    const evil = await openWebServer((request, response) => {
       received.push(String(request.headers.authorization))
       response.end()
     })
-    await once(evil.listen(0, '127.0.0.1'), 'listening')
-    const url = `http://127.0.0.1:${(evil.address() as { port: number }).port}/`
+    const url = `${evil.url}/`
     const checked = await client.call<{ ok: boolean }>('POST', '/v1/connectors/http/check', {
       side: 'sink',
       config: { url, auth: bearer(name) },
@@ -366,7 +364,7 @@ describe('a secret for one host', () => {
       expect([config, body.valid]).toEqual([config, false])
     }
     expect(received).toEqual([])
-    evil.close()
+    await evil.close()
   })
 })
 

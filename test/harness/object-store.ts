@@ -1,8 +1,6 @@
 /** An S3-compatible store that misbehaves on purpose. */
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { unique, type Client } from './client.ts'
+import { openWebServer } from './web-server.ts'
 
 type Stored = { body: Buffer; headers: Record<string, string> }
 
@@ -10,32 +8,26 @@ type Stored = { body: Buffer; headers: Record<string, string> }
 export async function openStore(mood: 'deaf' | 'refuses') {
   const objects = new Map<string, Stored>()
   let isDeaf = mood === 'deaf'
-  const server = createServer(async (request, response) => {
+  const server = await openWebServer(async (request, response) => {
     const key = decodeURIComponent(request.url!.split('?')[0]!.slice('/any'.length))
-    const parts: Buffer[] = []
-    for await (const part of request) parts.push(part as Buffer)
+    const body = Buffer.concat((await request.toArray()) as Buffer[])
     const isThere = objects.has(key)
     if (request.method === 'PUT' && mood === 'refuses')
       return void response.writeHead(403, { 'content-type': 'application/xml' }).end('<Error><Code>AccessDenied</Code></Error>')
     if (request.method === 'PUT') {
       const headers = Object.entries(request.headers).filter(([name]) => name.startsWith('x-amz-meta-')) as [string, string][]
-      if (!isThere) objects.set(key, { body: Buffer.concat(parts), headers: Object.fromEntries(headers) })
+      if (!isThere) objects.set(key, { body, headers: Object.fromEntries(headers) })
       if (isDeaf) return void request.socket.destroy()
       if (isThere)
         return void response.writeHead(412, { 'content-type': 'application/xml' }).end('<Error><Code>PreconditionFailed</Code></Error>')
     }
     response.writeHead(200, { etag: '"e"', ...objects.get(key)?.headers }).end()
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
   return {
     objects,
-    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    endpoint: server.url,
     answer: () => (isDeaf = false),
-    close() {
-      server.closeAllConnections()
-      server.close()
-    },
+    close: () => server.close(),
   }
 }
 

@@ -1,6 +1,4 @@
 /** Every sink as a case of `test/integration/conformance-sinks.test.ts`, and the systems behind them. */
-import { createServer, type Server } from 'node:http'
-import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
@@ -12,12 +10,13 @@ import type { ConnectorContext } from '../../shared/connectors/connector.ts'
 import { eventually, service, unique } from './client.ts'
 import { contextFor, createTopic, openSecondKafka, PLANTED } from './conformance.ts'
 import { openS3, openWarehouse } from './connectors.ts'
+import { openKeyedWebService } from './keyed-web-service.ts'
 
 let warehouse: pg.Client
 let s3: ReturnType<typeof openS3>
 export let second: Awaited<ReturnType<typeof openSecondKafka>>
 let redis: Redis
-export let web: { url: string; port: number; bodies: { body: string; key: string }[]; answer: (body: string) => number; server: Server }
+export let web: Awaited<ReturnType<typeof openKeyedWebService>>
 /** Opens them. Returns how to close them. */
 export async function openSinkSystems(): Promise<() => Promise<void>> {
   warehouse = await openWarehouse()
@@ -26,22 +25,9 @@ export async function openSinkSystems(): Promise<() => Promise<void>> {
   // The suite's secret is this user's password.
   await redis.acl('SETUSER', 'conform', 'on', `>${PLANTED}`, '~*', '+@all')
   second = await openSecondKafka()
-  const server = createServer((request, response) => {
-    const parts: Buffer[] = []
-    request.on('data', (part: Buffer) => parts.push(part))
-    request.on('end', () => {
-      const body = Buffer.concat(parts).toString('utf8')
-      const status = web.answer(body)
-      if (status < 300) web.bodies.push({ body, key: String(request.headers['idempotency-key']) })
-      response.writeHead(status).end()
-    })
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  web = { url: `http://127.0.0.1:${port}/`, port, bodies: [], answer: () => 200, server }
+  web = await openKeyedWebService()
   return async () => {
-    web.server.close()
+    await web.close()
     await second.close()
     s3.close()
     redis.disconnect()
@@ -154,8 +140,8 @@ export const SINKS: SinkCase[] = [
     hasStableKeys: true,
     config: async () => ({ url: web.url, batch_size: 9, timeout_ms: 30_000, auth: { kind: 'bearer', token: { $secret: 'web_token' } } }),
     readBack: async () => {
-      const once_ = new Map(web.bodies.splice(0).map(({ key, body }) => [key, body]))
-      return [...once_.values()].flatMap(numbersIn)
+      const once = new Map(web.bodies.splice(0).map(({ key, body }) => [key, body]))
+      return [...once.values()].flatMap(numbersIn)
     },
     poison: { value: '{"n":13000}', before: () => (web.answer = (body) => (body.includes('13000') ? 422 : 200)) },
     // The sink waits for an answer for longer than closing it may take.

@@ -1,7 +1,4 @@
 /** One failure makes one dead letter, and only a redrive delivers its record, whatever is down, killed or changed in between. */
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openDatabase } from '../../services/control-plane/store/database.ts'
@@ -16,6 +13,7 @@ import { openStore, placeAt } from '../harness/object-store.ts'
 import { createStream, waitForAccounting, write } from '../harness/pipelines.ts'
 import { killProcessors } from '../harness/processes.ts'
 import { slowness } from '../harness/machine-speed.ts'
+import { bodyOf, openWebServer } from '../harness/web-server.ts'
 
 let client: Client
 let warehouse: pg.Client
@@ -47,25 +45,20 @@ async function redriven(id: string): Promise<number> {
 }
 
 /** A web service whose answers a test changes as it goes. */
-async function openWeb(): Promise<{ url: string; answer: (lines: string[]) => number; lines: string[]; close(): void }> {
-  const web = {
-    url: '',
-    answer: (_lines: string[]): number => 204,
-    /** The lines of the requests that it accepted. */
-    lines: [] as string[],
-    close: () => void server.close(),
-  }
-  const server = createServer(async (request, response) => {
-    const parts: Buffer[] = []
-    for await (const part of request) parts.push(part as Buffer)
-    const lines = Buffer.concat(parts).toString('utf8').split('\n').filter(Boolean)
+async function openWeb(): Promise<{ url: string; answer: (lines: string[]) => number; lines: string[]; close(): Promise<void> }> {
+  const server = await openWebServer(async (request, response) => {
+    const lines = (await bodyOf(request)).split('\n').filter(Boolean)
     const status = web.answer(lines)
     if (status < 300) web.lines.push(...lines)
     response.writeHead(status).end()
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  web.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  const web = {
+    url: `${server.url}/`,
+    answer: (_lines: string[]): number => 204,
+    /** The lines of the requests that it accepted. */
+    lines: [] as string[],
+    close: () => server.close(),
+  }
   return web
 }
 
@@ -285,7 +278,7 @@ describe('a record with a dead letter', () => {
     expect(await redriven(id)).toBe(1)
     await eventually('the redriven record is there', async () => web.lines.filter((line) => line.includes('"n":13')).length === 1)
     await client.call('DELETE', `/v1/pipelines/${id}`)
-    web.close()
+    await web.close()
   })
 })
 
@@ -323,7 +316,7 @@ describe('a record that fails again in a redrive', () => {
     expect(store.objects.size).toBe(1)
     expect((await lettersOf(client, id)).dead_letters.filter(({ status }) => status === 'pending')).toHaveLength(1)
     await client.call('DELETE', `/v1/pipelines/${id}`)
-    store.close()
+    await store.close()
   })
 })
 
@@ -355,7 +348,7 @@ describe('a planned range', () => {
     const found = [...new Set(web.lines)].map((line) => (JSON.parse(line) as { n: number }).n).sort((a, b) => a - b)
     expect(found).toEqual([...numbers(0, 100), ...numbers(200, 250)].map(({ n }) => n))
     await client.call('DELETE', `/v1/pipelines/${id}`)
-    web.close()
+    await web.close()
   })
   it('is written to a table in parts, of which each is planned until the last is there', async () => {
     const [name, lock] = [nameOf('parts'), Date.now() % 1_000_000]

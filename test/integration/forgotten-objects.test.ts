@@ -1,7 +1,4 @@
 /** Entries of objects that a bucket source has read leave the topic of entries once they are old, and no object is read twice for that. */
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { forget, readSeen } from '../../services/processor/intake/seen.ts'
@@ -17,6 +14,7 @@ import { openAccount } from '../harness/operator.ts'
 import { createStream, readAll, waitForStatus, waitForTotal } from '../harness/pipelines.ts'
 import { exactProducer } from '../harness/exact-producer.ts'
 import { makeTopics } from '../harness/topics.ts'
+import { openWebServer, type WebServer } from '../harness/web-server.ts'
 
 const DAY_MS = 86_400_000
 /** More than are forgotten in one commit. */
@@ -31,8 +29,8 @@ afterAll(() => cluster.close())
 type StoredObject = { etag: string; modifiedAt: number; body: string }
 
 /** A store whose objects have the times that a test gives them. */
-async function openTimedStore(objects: Map<string, StoredObject>) {
-  const server = createServer((request, response) => {
+function openTimedStore(objects: Map<string, StoredObject>): Promise<WebServer> {
+  return openWebServer((request, response) => {
     const key = decodeURIComponent(new URL(request.url ?? '', 'http://x').pathname)
       .split('/')
       .slice(2)
@@ -46,15 +44,7 @@ async function openTimedStore(objects: Map<string, StoredObject>) {
     return response
       .writeHead(200, { 'content-type': 'application/xml' })
       .end(`<ListBucketResult><IsTruncated>false</IsTruncated>${contents.join('')}</ListBucketResult>`)
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close() {
-      server.closeAllConnections()
-      server.close()
-    },
-  }
+  })
 }
 
 it('old entries leave the topic, those of deleted objects too, but not that of an object which was replaced meanwhile', async () => {
@@ -65,7 +55,7 @@ it('old entries leave the topic, those of deleted objects too, but not that of a
   const store = await openTimedStore(objects)
   const { account, client } = await openAccount('enterprise')
   const to = await createStream(client, { n: 'integer' })
-  const place = await placeAt(client, store.endpoint)
+  const place = await placeAt(client, store.url)
   const id = await connect(client, bucket({ ...place, order: 'name', poll_interval_ms: 200 }), [], stream(to.id))
   const topic = serviceNames(service().env.DPS_PREFIX!).seenTopic(account.account_id, id)
   await waitForTotal(client, to.id, OBJECTS / 1000)
@@ -87,7 +77,7 @@ it('old entries leave the topic, those of deleted objects too, but not that of a
   await sleep(1000)
   const read = (await readAll(client, to.id)).map(({ n }) => Number(n)).sort((a, b) => a - b)
   expect(read).toEqual([-3, -2, -1, ...Array.from({ length: OBJECTS / 1000 }, (_, n) => n * 1000)])
-  store.close()
+  await store.close()
 })
 
 it('old entries are found wherever they are in a large topic; a removal that fails is not repeated, and one that is void ends', async () => {

@@ -2,9 +2,6 @@
  * Connectors at work on a large round. They run in a runner, whose main thread also sends heartbeats and moves other pipelines' records:
  * they hold it for no longer than a few milliseconds at a time, and write what they would write at once.
  */
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import registryPackage from '@kafkajs/confluent-schema-registry'
 import { findConnector } from '../../shared/connectors/catalogue.ts'
@@ -22,6 +19,7 @@ import { openS3 } from '../harness/connectors.ts'
 import { atOnce, longestTurn } from '../harness/longest-turn.ts'
 import { limitMs } from '../harness/machine-speed.ts'
 import { openSinkSystems, readTopic, second } from '../harness/sink-cases.ts'
+import { openWebServer } from '../harness/web-server.ts'
 
 const { SchemaRegistry, SchemaType } = registryPackage
 /** Most CPU time of one turn, of work that takes this long in one piece; garbage of the whole round may be collected in it. */
@@ -124,12 +122,8 @@ it('a topic of another cluster is read as JSON', { timeout: limitMs(60_000) }, a
 it('a web service’s answer of many records is taken apart', { timeout: limitMs(60_000) }, async () => {
   const items = Array.from({ length: 60_000 }, (_, n) => ({ n, city: `city ${n % 100}`, price: n / 7, tags: ['a', 'b'] }))
   const text = JSON.stringify({ items, next_cursor: '' })
-  const server = createServer((_request, response) => response.setHeader('content-type', 'application/json').end(text)).listen(
-    0,
-    '127.0.0.1',
-  )
-  await once(server, 'listening')
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  const server = await openWebServer((_request, response) => response.setHeader('content-type', 'application/json').end(text))
+  const url = `${server.url}/`
   const open = await findConnector('conn_http')!.source!.open!()
   const source = await open(HttpSourceConfig.parse({ url, records: '/items', paging: { kind: 'cursor' } }), contextFor())
   const { given, longestMs } = await longestTurn(async () => {
@@ -137,7 +131,7 @@ it('a web service’s answer of many records is taken apart', { timeout: limitMs
     return undefined
   })
   await source.close()
-  server.close()
+  await server.close()
   const whole = atOnce(() => polledRecords(text, 'application/json', '/items'))
   expect(given?.position).toBe(`{"behind":${items.length}}`)
   expect(blockValues(given!.block)).toEqual(whole.given.records)

@@ -1,9 +1,6 @@
 /** `make run` on machines that lack something: an engine that can't pull, one that hangs, no Go; and restarts on kept data. */
 import { execFile } from 'node:child_process'
-import { createServer, type Server } from 'node:http'
-import { once } from 'node:events'
 import { mkdtemp, rm, symlink } from 'node:fs/promises'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -13,6 +10,7 @@ import { findJava } from '../../deploy/local/java.ts'
 import { makeRun, type MakeRun } from '../harness/make-run.ts'
 import { childrenOf, hasEnded } from '../harness/child-processes.ts'
 import { eventually } from '../harness/client.ts'
+import { openWebServer, type WebServer } from '../harness/web-server.ts'
 
 const OPERATOR_SCRIPT = join(import.meta.dirname, '..', '..', 'deploy', 'local', 'operator-script.ts')
 const PARTS = ['kafka', 'postgres', 'redis', 'registry', 'bucket']
@@ -29,8 +27,8 @@ afterEach(async () => {
 })
 
 /** A container engine that identifies itself but has no images; with `hangs` it leaves all other requests unanswered. */
-async function openEngine(hangs: boolean): Promise<{ host: string; server: Server }> {
-  const server = createServer((request, response) => {
+function openEngine(hangs: boolean): Promise<WebServer> {
+  return openWebServer((request, response) => {
     const path = request.url!.replace(/^\/v[\d.]+/, '')
     const answer = (status: number, body: unknown) => {
       response.writeHead(status, { 'content-type': 'application/json' })
@@ -41,9 +39,6 @@ async function openEngine(hangs: boolean): Promise<{ host: string; server: Serve
     if (path === '/info') return answer(200, { ServerVersion: '27.0.0', OperatingSystem: 'nowhere', OSType: 'linux', Labels: [] })
     if (!hangs) answer(404, { message: 'no such image, and no network to pull it from' })
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return { host: `tcp://127.0.0.1:${(server.address() as AddressInfo).port}`, server }
 }
 
 describe('make run', () => {
@@ -53,15 +48,14 @@ describe('make run', () => {
   ])('falls back to local processes, and says so for each part, when the engine %s', async (_, hangs) => {
     const engine = await openEngine(hangs)
     try {
-      run = makeRun(folder, { DOCKER_HOST: engine.host, TESTCONTAINERS_RYUK_DISABLED: 'true', TOUR: '0' })
+      run = makeRun(folder, { DOCKER_HOST: `tcp://127.0.0.1:${engine.port}`, TESTCONTAINERS_RYUK_DISABLED: 'true', TOUR: '0' })
       await run.serving()
       for (const part of PARTS) {
         expect(run.output()).toMatch(new RegExp(`${part}: the container did not start \\(.+\\); starting a local process instead`))
         expect(run.output()).toContain(`${part}: a local process\n`)
       }
     } finally {
-      engine.server.closeAllConnections()
-      engine.server.close()
+      await engine.close()
     }
   })
 

@@ -1,13 +1,11 @@
 /** Modules of other people's SDKs, unmodified, in one chain with built-ins: Extism's of three languages, Redpanda's and Fluvio's. */
-import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { eventually, loggedIn, service, unique, type Client } from '../harness/client.ts'
 import { buildGo, buildGoPlugin, compileFixture } from '../harness/compiled-fixtures.ts'
 import { createPipeline, createStream, readAll, waitForTotal, write } from '../harness/pipelines.ts'
+import { openWebServer, type WebServer } from '../harness/web-server.ts'
 
 let client: Client
 beforeAll(async () => {
@@ -58,21 +56,17 @@ describe('plug-ins of the PDKs of Go, Rust and AssemblyScript', () => {
 describe('a plug-in that asks a service', () => {
   const asked: string[] = []
   let slowMs = 0
-  const server = createServer(async (request, response) => {
-    await new Promise((resolve) => setTimeout(resolve, slowMs))
-    asked.push(`${request.method} ${request.url} ${request.headers['x-asked-by']}`)
-    response.writeHead(request.url === '/cities/1' ? 503 : 200, { 'X-Server': 'cities' }).end(`Town ${request.url!.split('/').at(-1)}`)
-  })
+  let server: WebServer
   let url: string
   beforeAll(async () => {
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/cities`
+    server = await openWebServer(async (request, response) => {
+      await new Promise((resolve) => setTimeout(resolve, slowMs))
+      asked.push(`${request.method} ${request.url} ${request.headers['x-asked-by']}`)
+      response.writeHead(request.url === '/cities/1' ? 503 : 200, { 'X-Server': 'cities' }).end(`Town ${request.url!.split('/').at(-1)}`)
+    })
+    url = `${server.url}/cities`
   })
-  afterAll(() => {
-    server.closeAllConnections()
-    server.close()
-  })
+  afterAll(() => server.close())
 
   it('gets its answers in pipelines and trials, which only read, from the hosts of its version', async (context) => {
     const enrich = await buildGoPlugin('enrich')

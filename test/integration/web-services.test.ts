@@ -1,6 +1,5 @@
 /** Records to and from web services that misbehave on purpose. */
-import { createServer, type IncomingMessage, type Server } from 'node:http'
-import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import kafkajs from 'kafkajs'
@@ -11,6 +10,7 @@ import { connect, lettersOf, stream } from '../harness/connectors.ts'
 import { limitMs } from '../harness/machine-speed.ts'
 import { createStream, readAll, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
 import { exactProducer } from '../harness/exact-producer.ts'
+import { bodyOf, openWebServer } from '../harness/web-server.ts'
 
 let client: Client
 beforeAll(async () => {
@@ -30,24 +30,17 @@ async function openWebService(
   },
 ) {
   const bodies: { body: string; key: string; status: number }[] = []
-  const server: Server = createServer((request, response) => {
-    const parts: Buffer[] = []
-    request.on('data', (part: Buffer) => parts.push(part))
-    request.on('end', () => {
-      const body = Buffer.concat(parts).toString('utf8')
-      const {
-        status,
-        headers = {},
-        body: answer = '',
-      } = behave({ body, headers: request.headers, count: bodies.length, url: request.url ?? '' })
-      bodies.push({ body, key: String(request.headers['idempotency-key']), status })
-      response.writeHead(status, headers).end(answer)
-    })
+  const server = await openWebServer(async (request, response) => {
+    const body = await bodyOf(request)
+    const {
+      status,
+      headers = {},
+      body: answer = '',
+    } = behave({ body, headers: request.headers, count: bodies.length, url: request.url ?? '' })
+    bodies.push({ body, key: String(request.headers['idempotency-key']), status })
+    response.writeHead(status, headers).end(answer)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address() as { port: number }
-  return { url: `http://127.0.0.1:${address.port}/in`, bodies, close: () => server.close() }
+  return { url: `${server.url}/in`, bodies, close: () => server.close() }
 }
 
 const linesOf = (bodies: { body: string; status: number }[]) =>
@@ -106,7 +99,7 @@ describe('a web service as a sink', () => {
     // A refused request is repeated under the same key.
     for (const { key, status } of web.bodies) if (status >= 500) expect(accepted.some((each) => each.key === key)).toBe(true)
     await client.call('DELETE', `/v1/pipelines/${id}`)
-    web.close()
+    await web.close()
   })
 
   it('makes each dead letter once, however often a round is repeated while it is down', async () => {
@@ -142,7 +135,7 @@ describe('a web service as a sink', () => {
     })
     expect(dead_letters.map(({ offset }) => Number(offset)).sort()).toEqual([0, 1, 2])
     await client.call('DELETE', `/v1/pipelines/${id}`)
-    web.close()
+    await web.close()
   })
 
   it('gets the records that it accepts, and those that it refuses become dead letters', async () => {
@@ -160,7 +153,7 @@ describe('a web service as a sink', () => {
     ])
     await eventually('the others are there', async () => new Set(linesOf(web.bodies)).size === 98)
     await client.call('DELETE', `/v1/pipelines/${id}`)
-    web.close()
+    await web.close()
   })
 
   it('that refuses a record under the policy fail is repaired by another policy, which makes a dead letter of it', async () => {
@@ -178,7 +171,7 @@ describe('a web service as a sink', () => {
     await eventually('the others are there', async () => new Set(linesOf(web.bodies)).size === 99)
     expect((await letters(id)).dead_letters.map(({ error, offset }) => [error.code, Number(offset)])).toEqual([['http_422', 50]])
     await client.call('DELETE', `/v1/pipelines/${id}`)
-    web.close()
+    await web.close()
   })
 
   it('gets no record twice under two keys when it fails now and then, and refuses some records', async () => {
@@ -203,7 +196,7 @@ describe('a web service as a sink', () => {
     // The refused records were searched for once each, though some requests failed meanwhile.
     expect(web.bodies.filter(({ status }) => status === 422).length).toBeLessThan(20)
     await client.call('DELETE', `/v1/pipelines/${id}`)
-    web.close()
+    await web.close()
   })
 
   it('may echo the token anywhere: no part of it is shown, also where its text is cut', async () => {
@@ -224,7 +217,7 @@ describe('a web service as a sink', () => {
     expect(shown).toContain('xxxx***')
     for (let at = 0; at + 8 <= planted.length; at++) expect(shown).not.toContain(planted.slice(at, at + 8))
     await client.call('DELETE', `/v1/pipelines/${id}`)
-    web.close()
+    await web.close()
   })
 
   it('gets an account’s secret as bearer token, and the secret appears in no answer, log, metric, table or topic', async () => {
@@ -267,7 +260,7 @@ describe('a web service as a sink', () => {
     expect(await definitionsInKafka()).not.toContain(planted)
     await client.call('DELETE', `/v1/pipelines/${id}`)
     await eventually('the secret can be deleted', async () => (await client.call('DELETE', `/v1/secrets/${secret.body.id}`)).status === 204)
-    web.close()
+    await web.close()
   })
 })
 
@@ -293,7 +286,7 @@ describe('a web service as a source', () => {
     await waitForTotal(client, to.id, 7)
     expect((await readAll(client, to.id)).map(({ n }) => n)).toEqual([0, 1, 2, 3, 4, 5, 6])
     await client.call('DELETE', `/v1/pipelines/${id}`)
-    web.close()
+    await web.close()
   })
 
   it('that sends no JSON is named as the reason, and is read on once it does', { timeout: limitMs(90_000) }, async () => {
@@ -308,6 +301,6 @@ describe('a web service as a source', () => {
     body = '[{"n":1},{"n":2}]'
     await waitForTotal(client, to.id, 2)
     await client.call('DELETE', `/v1/pipelines/${id}`)
-    web.close()
+    await web.close()
   })
 })

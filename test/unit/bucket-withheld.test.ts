@@ -1,16 +1,14 @@
 /** Objects that the store lists and does not give out: archived ones, and ones that the access key may not read. */
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { expect, it } from 'vitest'
 import { createConnectorContext } from '../../shared/connectors/context.ts'
 import { BucketSourceConfig } from '../../shared/connectors/storage-bucket/connector.ts'
 import { openBucketSource } from '../../shared/connectors/storage-bucket/source.ts'
 import { readSplit } from '../harness/conformance.ts'
+import { openWebServer } from '../harness/web-server.ts'
 
 /** `objects`: by key, the content, or the code with which a GET is refused. */
 async function openStore(objects: Record<string, string | { code: string }>) {
-  const server = createServer((request, response) => {
+  const server = await openWebServer((request, response) => {
     const url = new URL(request.url ?? '', 'http://x')
     const key = decodeURIComponent(url.pathname).split('/').slice(2).join('/')
     const answer = (status: number, body: string) => response.writeHead(status, { 'content-type': 'application/xml' }).end(body)
@@ -23,8 +21,7 @@ async function openStore(objects: Record<string, string | { code: string }>) {
     }
     const found = objects[key]!
     return typeof found === 'string' ? answer(200, found) : answer(403, `<Error><Code>${found.code}</Code><Message>no</Message></Error>`)
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  })
   const context = createConnectorContext({
     secretOf: () => 'key',
     defaults: { addresses: 'any', per_account: { warehouse: false, bucket: false }, bucket_folders: [] },
@@ -36,7 +33,7 @@ async function openStore(objects: Record<string, string | { code: string }>) {
   })
   const config = BucketSourceConfig.parse({
     bucket: 'bucket',
-    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    endpoint: server.url,
     access_key: { $secret: 'a' },
     secret_key: { $secret: 'b' },
     follow: false,
@@ -46,7 +43,7 @@ async function openStore(objects: Record<string, string | { code: string }>) {
     read: () => readSplit(source, { index: 0, count: 1 }, { position: undefined, seen: new Map() }, () => false, 60_000),
     async close() {
       await source.close()
-      server.close()
+      await server.close()
     },
   }
 }

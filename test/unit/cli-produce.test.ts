@@ -1,16 +1,13 @@
 /** `dps produce` with a service of its own: what is sent, and what is said of a file that can't be read. */
-import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
-import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { runProgram } from '../../clients/cli/src/program.ts'
+import { bodyOf, openWebServer, type WebServer } from '../harness/web-server.ts'
 
-let server: Server
+let server: WebServer
 let folder: string
 /** The lines that were written. */
 let written: string[] = []
@@ -18,12 +15,12 @@ let written: string[] = []
 beforeEach(() => void (written = []))
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'dps-produce-'))
-  server = createServer(async (request, response) => {
+  server = await openWebServer(async (request, response) => {
     const stream = { id: `st_${'0'.repeat(26)}`, name: 'orders', schema: { id: 'string' } }
     if (request.url === '/v1/auth/token') return void response.end('{"access_token":"t","token_type":"Bearer","expires_in":3600}')
     if (request.url?.startsWith('/v1/streams?')) return void response.end(JSON.stringify({ streams: [stream] }))
     if (request.method === 'GET') return void response.end(JSON.stringify(stream))
-    const body = await text(request)
+    const body = await bodyOf(request)
     if (body.length > 1 << 20) {
       response.statusCode = 413
       return void response.end('{"error":{"code":"invalid_request","message":"the body is too large","status":413}}')
@@ -32,12 +29,9 @@ beforeAll(async () => {
     written.push(...lines)
     response.end(JSON.stringify({ records: lines.length }))
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
 })
 afterAll(async () => {
-  server.closeAllConnections()
-  server.close()
+  await server.close()
   await rm(folder, { recursive: true, force: true })
 })
 
@@ -49,7 +43,7 @@ async function produce(bytes: string | Buffer | undefined, name?: string, ...arg
   else if (bytes !== undefined) await writeFile(file, bytes)
   const said: string[] = []
   const exit = await runProgram(['produce', 'orders', file, ...args], {
-    env: { DPS_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, DPS_API_KEY: 'k', DPS_API_SECRET: 's' },
+    env: { DPS_URL: server.url, DPS_API_KEY: 'k', DPS_API_SECRET: 's' },
     stdin,
     isTerminal: false,
     write: () => {},

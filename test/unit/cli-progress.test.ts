@@ -1,8 +1,5 @@
 /** What `dps` says on a terminal while the service compiles and applies. */
-import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
@@ -10,6 +7,7 @@ import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest'
 import { during } from '../../clients/cli/src/progress.ts'
 import { runProgram } from '../../clients/cli/src/program.ts'
 import { createTerminal } from '../../clients/cli/src/terminal.ts'
+import { openWebServer, type WebServer } from '../harness/web-server.ts'
 
 const change = { kind: 'stream', action: 'create', effect: null, adopts: false, differences: [] }
 const plan = {
@@ -29,10 +27,7 @@ const ANSWERS: Record<string, object> = {
   '/v1/manifests/plan': plan,
   '/v1/manifests/apply': plan,
 }
-const server = createServer((request, response) => {
-  request.resume()
-  response.end(JSON.stringify(ANSWERS[new URL(request.url ?? '', 'http://dps').pathname] ?? {}))
-})
+let server: WebServer
 const folder = await mkdtemp(join(tmpdir(), 'dps-progress-'))
 const [source, samples, manifest] = ['big-only.ts', 'samples.json', 'dps.yaml'].map((name) => join(folder, name)) as [
   string,
@@ -43,13 +38,14 @@ beforeAll(async () => {
   await writeFile(source, 'export function filter(): bool { return true }')
   await writeFile(samples, '[{"records":[],"out":[]}]')
   await writeFile(manifest, 'dps: 1\nset: shop\n')
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  server = await openWebServer((request, response) => {
+    request.resume()
+    response.end(JSON.stringify(ANSWERS[new URL(request.url ?? '', 'http://dps').pathname] ?? {}))
+  })
 })
 afterEach(() => void vi.useRealTimers())
 afterAll(async () => {
-  server.closeAllConnections()
-  server.close()
+  await server.close()
   await rm(folder, { recursive: true, force: true })
 })
 
@@ -61,7 +57,7 @@ async function ran(args: string[], isTerminal = true): Promise<{ out: string; er
     (text) => (err += text),
     isTerminal,
   )
-  const env = { DPS_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, DPS_API_KEY: 'k', DPS_API_SECRET: 's' }
+  const env = { DPS_URL: server.url, DPS_API_KEY: 'k', DPS_API_SECRET: 's' }
   const io = { env, stdin: new PassThrough(), isTerminal, write, note, signal: new AbortController().signal }
   expect(await runProgram(args, io)).toBe(0)
   // On a busy machine it may take seconds.

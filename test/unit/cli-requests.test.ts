@@ -1,15 +1,13 @@
 /** How long `dps` waits for the service. */
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { runProgram } from '../../clients/cli/src/program.ts'
+import { openWebServer } from '../harness/web-server.ts'
 
 afterEach(() => void vi.useRealTimers())
 
@@ -25,13 +23,11 @@ describe('dps apply', () => {
   it('waits longer than the five minutes that fetch of Node gives an answer', async () => {
     let answer = () => {}
     let asked = 0
-    const server = createServer((request, response) => {
+    const server = await openWebServer((request, response) => {
       if (request.url === '/v1/auth/token') return void response.end('{"access_token":"t","token_type":"Bearer","expires_in":36000}')
       asked++
       answer = () => void response.end('{"set":"shop","changes":[],"unchanged":3,"hash":"h"}')
     })
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
     const folder = await mkdtemp(join(tmpdir(), 'dps-apply-'))
     try {
       const file = join(folder, 'dps.yaml')
@@ -39,9 +35,8 @@ describe('dps apply', () => {
       vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] })
       const notes: string[] = []
       let exit: number | undefined
-      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
       const done = runProgram(['apply', file], {
-        env: { DPS_URL: url, DPS_API_KEY: 'k', DPS_API_SECRET: 's' },
+        env: { DPS_URL: server.url, DPS_API_KEY: 'k', DPS_API_SECRET: 's' },
         stdin: new PassThrough(),
         isTerminal: false,
         write: () => {},
@@ -57,8 +52,7 @@ describe('dps apply', () => {
       expect(exit).toBe(0)
       expect(asked).toBe(1)
     } finally {
-      server.closeAllConnections()
-      server.close()
+      await server.close()
       await rm(folder, { recursive: true, force: true })
     }
   })
@@ -74,12 +68,10 @@ describe('a command that needs a process of the service', () => {
     ['preview', `pl_${'0'.repeat(26)}`],
   ]
   it.each(commands)('waits until the service gives up by itself: dps %s', async (...command) => {
-    const server = createServer((request, response) => {
+    const server = await openWebServer((request, response) => {
       if (request.url === '/v1/auth/token') return void response.end('{"access_token":"t","token_type":"Bearer","expires_in":36000}')
       response.end('{"ok":true,"details":[],"records":[],"steps":[],"modules":[],"redrives":[],"input":{}}')
     })
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
     const folder = await mkdtemp(join(tmpdir(), 'dps-wait-'))
     const timeouts = vi.spyOn(AbortSignal, 'timeout')
     try {
@@ -88,7 +80,7 @@ describe('a command that needs a process of the service', () => {
       await writeFile(samples, '[{"records":[],"out":[]}]')
       const args = command.map((word) => (word === 'SOURCE' ? source : word === 'SAMPLES' ? samples : word))
       const exit = await runProgram(args, {
-        env: { DPS_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, DPS_API_KEY: 'k', DPS_API_SECRET: 's' },
+        env: { DPS_URL: server.url, DPS_API_KEY: 'k', DPS_API_SECRET: 's' },
         stdin: new PassThrough(),
         isTerminal: false,
         write: () => {},
@@ -99,8 +91,7 @@ describe('a command that needs a process of the service', () => {
       expect(timeouts.mock.calls.at(-1)).toEqual([180_000])
     } finally {
       timeouts.mockRestore()
-      server.closeAllConnections()
-      server.close()
+      await server.close()
       await rm(folder, { recursive: true, force: true })
     }
   })
@@ -111,7 +102,7 @@ describe('dps mcp', () => {
     const scopes = ['pipelines:write', 'streams:write', 'smartmodules:write']
     let end = () => {}
     let applied: unknown
-    const server = createServer(async (request, response) => {
+    const server = await openWebServer(async (request, response) => {
       if (request.url === '/v1/auth/token') return void response.end('{"access_token":"t","token_type":"Bearer","expires_in":36000}')
       // What was asked is still answered.
       if (request.url === '/v1/manifests/apply') {
@@ -120,14 +111,12 @@ describe('dps mcp', () => {
       }
       response.end(JSON.stringify(request.url === '/v1/session' ? { scopes } : { set: 'shop', changes: [], unchanged: 3, hash: 'h' }))
     })
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
     try {
       // Its timeouts are said on standard error, because half an hour is too long for a test.
       const said = 'const own = AbortSignal.timeout; AbortSignal.timeout = (ms) => (console.error(ms), own.call(AbortSignal, ms))'
       const main = join(import.meta.dirname, '..', '..', 'clients', 'cli', 'src', 'main.ts')
       const child = spawn(process.execPath, ['--no-warnings', `--import=data:text/javascript,${said}`, main, 'mcp', '--write'], {
-        env: { DPS_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, DPS_API_KEY: 'k', DPS_API_SECRET: 's' },
+        env: { DPS_URL: server.url, DPS_API_KEY: 'k', DPS_API_SECRET: 's' },
       })
       const [out, timeouts] = [text(child.stdout), text(child.stderr)]
       const version = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
@@ -144,8 +133,7 @@ describe('dps mcp', () => {
       expect(asked.at(-1)).toBe(30 * 60_000)
       expect(applied).toEqual({ manifest: { set: 'shop' }, hash: 'h', prune: false, replace: ['orders'] })
     } finally {
-      server.closeAllConnections()
-      server.close()
+      await server.close()
     }
   })
 })

@@ -1,11 +1,8 @@
 /** What `dps` does to things by their names, with a service of its own: nothing, where one of the names is wrong. */
-import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { PassThrough } from 'node:stream'
-import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { runProgram } from '../../clients/cli/src/program.ts'
+import { bodyOf, openWebServer, type WebServer } from '../harness/web-server.ts'
 
 const ID = '0'.repeat(26)
 const MODULES = [
@@ -27,32 +24,27 @@ const ANSWERS: Record<string, object> = {
   'GET /v1/smartmodules': { modules: MODULES, pagination: {} },
 }
 
-let server: Server
+let server: WebServer
 /** The requests that change something. */
 let changes: { request: string; body: string }[] = []
 beforeEach(() => void (changes = []))
 beforeAll(async () => {
-  server = createServer(async (request, response) => {
+  server = await openWebServer(async (request, response) => {
     const path = new URL(request.url ?? '', 'http://dps').pathname
     const name = `${request.method} ${path}`
-    const body = await text(request)
+    const body = await bodyOf(request)
     if (request.method !== 'GET' && path !== '/v1/auth/token') changes.push({ request: name, body })
     response.end(JSON.stringify(ANSWERS[name] ?? { id: ID, status: 'stopping' }))
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
 })
-afterAll(() => {
-  server.closeAllConnections()
-  server.close()
-})
+afterAll(() => server.close())
 
 async function dps(args: string[], stdin = ''): Promise<{ exit: number; out: string; said: string }> {
   const input = new PassThrough()
   input.end(stdin)
   let [out, said] = ['', '']
   const exit = await runProgram(args, {
-    env: { DPS_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, DPS_API_KEY: 'k', DPS_API_SECRET: 's' },
+    env: { DPS_URL: server.url, DPS_API_KEY: 'k', DPS_API_SECRET: 's' },
     stdin: input,
     isTerminal: false,
     write: (each) => void (out += each),

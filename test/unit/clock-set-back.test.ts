@@ -1,7 +1,4 @@
 /** A clock that is set back, as by a time server, delays nothing: what takes time is measured by a clock that only goes forward. */
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { openDecoder } from '../../services/processor/lane/codec-input.ts'
 import { createLineRate } from '../../services/processor/line-rate.ts'
@@ -13,7 +10,7 @@ import { createHeldRows, type HeldRowsOptions } from '../../services/processor/t
 import { createJobRate } from '../../services/processor/task/round/job-rate.ts'
 import { createTopicWriter, type TopicWriterOptions } from '../../services/processor/task/round/topic-writer.ts'
 import { findLayout } from '../../services/processor/transaction/layouts.ts'
-import { createBreaker } from '../../shared/connectors/http/breaker.ts'
+import { createBreaker } from '../../shared/connectors/breaker.ts'
 import { encodeRecords } from '../../shared/kafka/protocol/record-batch.ts'
 import { frame } from '../../shared/model/framing.ts'
 import { failUntimely } from '../../shared/smartmodule/host/check-output.ts'
@@ -22,6 +19,7 @@ import { createTopicLook } from '../../shared/connectors/kafka/other-cluster.ts'
 import { openOtherRegistry } from '../../shared/connectors/kafka/other-registry.ts'
 import { ConfigRefused, type ConnectorContext } from '../../shared/connectors/connector.ts'
 import { definitionOf } from '../harness/definitions.ts'
+import { openWebServer } from '../harness/web-server.ts'
 import { UnknownSchema } from '../../shared/codecs/codecs.ts'
 import { Interrupted } from '../../services/processor/interruption.ts'
 import type { PartitionOutcome } from '../../services/processor/lane/messages.ts'
@@ -136,13 +134,11 @@ it('a topic of another cluster is given up after a minute', async () => {
 it('a schema that another registry did not have is asked for again', async () => {
   vi.useRealTimers()
   let status = 404
-  const server = createServer((_request, response) => {
+  const server = await openWebServer((_request, response) => {
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ schemaType: 'JSON', schema: '{}' }))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  })
   const context = { defaults: { addresses: 'any' }, now: () => Date.now(), log: () => {} } as unknown as ConnectorContext
-  const registry = openOtherRegistry({ url: `http://127.0.0.1:${port}` }, context)
+  const registry = openOtherRegistry({ url: server.url }, context)
   const find = () => registry.codec(1, AbortSignal.timeout(10_000))
   expect(await find()).toBeUndefined()
   status = 200
@@ -152,7 +148,7 @@ it('a schema that another registry did not have is asked for again', async () =>
   expect(await find()).toBeDefined()
   vi.restoreAllMocks()
   await registry.close()
-  server.close()
+  await server.close()
 })
 
 it('a log goes on at its rate', () => {

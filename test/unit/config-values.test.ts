@@ -1,7 +1,8 @@
 /** How many values the configs of a request may have: what is stored of them is parsed whenever its pipeline is read. */
 import { describe, expect, it } from 'vitest'
 import { PipelinePart } from '../../shared/api/manifests.ts'
-import { PipelineRequest, updatePipelineContract } from '../../shared/api/pipelines.ts'
+import { PipelineRequest } from '../../shared/api/pipeline-requests.ts'
+import { updatePipelineContract } from '../../shared/api/pipelines.ts'
 import { LIMITS } from '../../shared/model/limits.ts'
 
 const members = (count: number): object => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, index]))

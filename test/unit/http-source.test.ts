@@ -1,12 +1,10 @@
 /** The http source by pages: what a service answers for a page that is not there yet does not end it. */
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { expect, it } from 'vitest'
 import { HttpSourceConfig } from '../../shared/connectors/http/connector.ts'
 import { openHttpSource } from '../../shared/connectors/http/source.ts'
 import { createConnectorContext } from '../../shared/connectors/context.ts'
 import { readSplit } from '../harness/conformance.ts'
+import { openWebServer } from '../harness/web-server.ts'
 
 const context = createConnectorContext({
   secretOf: () => undefined,
@@ -20,15 +18,14 @@ const context = createConnectorContext({
 
 async function pagesAnswering(status: number, pages: number[][]) {
   const asked: number[] = []
-  const server = createServer((request, response) => {
+  const server = await openWebServer((request, response) => {
     const page = Number(new URL(request.url ?? '', 'http://x').searchParams.get('page'))
     asked.push(page)
     const found = pages[page - 1]
     response.writeHead(found ? 200 : status, { 'content-type': 'application/json' }).end(found ? JSON.stringify(found) : '{}')
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  })
   const config = HttpSourceConfig.parse({
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    url: `${server.url}/`,
     paging: { kind: 'page', parameter: 'page' },
     poll_interval_ms: 1000,
   })
@@ -46,12 +43,12 @@ it.each([400, 404, 416])('goes on when the page behind the last one is answered 
   pages.push([3])
   expect(await reading).toEqual(['1', '2', '3'])
   await source.close()
-  close()
+  await close()
 })
 
 it('is refused when its first page is not there', async () => {
   const { source, close } = await pagesAnswering(404, [])
   await expect(readSplit(source, split, newState(), () => true)).rejects.toThrow('404')
   await source.close()
-  close()
+  await close()
 })

@@ -1,23 +1,20 @@
 /**
  * HTTP requests of Extism plug-ins: only to the hosts of their version, within bounds, and answered as a proxy would where no answer comes.
  */
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openPlugInRequests } from '../../shared/connectors/send-plug-in-requests.ts'
 import { HOST_PATTERN, isAllowedHost } from '../../shared/model/plug-in-http.ts'
 import { openTestChain } from '../harness/chains.ts'
 import { compileFixture } from '../harness/compiled-fixtures.ts'
+import { bodyOf, openWebServer, type WebServer } from '../harness/web-server.ts'
 
-let url: string
+let server: WebServer
 const asked: string[] = []
 
 async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const parts: Buffer[] = []
-  for await (const part of request) parts.push(part as Buffer)
-  const body = Buffer.concat(parts).toString()
+  const body = await bodyOf(request)
   asked.push(`${request.method} ${request.url} ${request.headers['x-from'] ?? ''} ${body}`.trim())
   if (request.url === '/silent') return
   if (request.url === '/large') return void response.end(Buffer.alloc((1 << 20) + 1))
@@ -31,16 +28,11 @@ async function serve(request: IncomingMessage, response: ServerResponse): Promis
   if (request.url === '/teapot') return void response.writeHead(418, { 'x-kind': 'pot' }).end('short and stout')
   response.end(`of ${request.url}`)
 }
-const server = createServer((request, response) => void serve(request, response))
+
 beforeAll(async () => {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  server = await openWebServer(serve)
 })
-afterAll(() => {
-  server.closeAllConnections()
-  server.close()
-})
+afterAll(() => server.close())
 
 async function openAsking(how: { isTrial?: boolean; hosts?: string[]; addresses?: Parameters<typeof openPlugInRequests>[0] } = {}) {
   const ask = await WebAssembly.compile(new Uint8Array(await compileFixture('ask')))
@@ -53,7 +45,7 @@ async function openAsking(how: { isTrial?: boolean; hosts?: string[]; addresses?
     send,
   })
 }
-const request = (path: string, more: object = {}) => JSON.stringify({ url: `${url}${path}`, ...more })
+const request = (path: string, more: object = {}) => JSON.stringify({ url: `${server.url}${path}`, ...more })
 
 describe('a plug-in', () => {
   it('gets the status, the headers and the body of each of its requests', async () => {

@@ -1,14 +1,12 @@
 /** The Python client's events and pauses, against a server that needs no service. */
 import { execFile } from 'node:child_process'
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { describe, expect, it, type TestContext } from 'vitest'
 import { limitMs } from '../harness/machine-speed.ts'
 import { python } from '../harness/python.ts'
+import { openWebServer } from '../harness/web-server.ts'
 
 const run = promisify(execFile)
 const CLIENT = join(import.meta.dirname, '..', '..', 'clients', 'python', 'src')
@@ -61,18 +59,14 @@ describe('the Python client', () => {
   it('reads events whole, however they are cut and whatever separators their texts have', async (context) => {
     const text = 'a\u2028b\u2029c\u0085d\u000be 漢字'
     const event = Buffer.from(`: \r\n\r\nevent: frame\r\nid: 7\r\ndata: ${JSON.stringify({ text })}\r\n\r\nevent: frame\ndata: {"n":1}\n\n`)
-    const server = createServer((request, response) => {
+    const server = await openWebServer(async (request, response) => {
       if (request.url === '/v1/auth/token') return void response.end('{"access_token":"t","token_type":"Bearer","expires_in":3600}')
       response.writeHead(200, { 'content-type': 'text/event-stream' })
-      void (async () => {
-        for (let at = 0; at < event.length; at += 5) {
-          response.write(event.subarray(at, at + 5))
-          await sleep(1)
-        }
-      })()
+      for (let at = 0; at < event.length; at += 5) {
+        response.write(event.subarray(at, at + 5))
+        await sleep(1)
+      }
     })
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
     try {
       const script = `
 import json, sys
@@ -81,7 +75,7 @@ from dps_client import Client
 with Client(sys.argv[1], "k", "s") as dps:
     for event in islice(dps.streams.tail("st_1"), 2):
         print(json.dumps([event.event, event.id, event.data]))`
-      const out = await printed(context, script, `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+      const out = await printed(context, script, server.url)
       expect(
         out
           .trim()
@@ -92,8 +86,7 @@ with Client(sys.argv[1], "k", "s") as dps:
         ['frame', '7', { n: 1 }],
       ])
     } finally {
-      server.closeAllConnections()
-      server.close()
+      await server.close()
     }
   })
 
@@ -120,14 +113,12 @@ print(json.dumps([again.code, again.status, again.details, Pipeline.__name__]))`
 
   it('says what it got in place of the service’s answer, and does not ask again', async (context) => {
     let asked = 0
-    const server = createServer((request, response) => {
+    const server = await openWebServer((request, response) => {
       asked++
       if (request.url === '/page/v1/auth/token') response.setHeader('content-type', 'text/html; charset=utf-8').end('<html>')
       else if (request.url === '/moved/v1/auth/token') response.writeHead(301, { location: 'https://api.example.com/v1' }).end()
       // The others get no answer.
     })
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
     try {
       const script = `
 import sys
@@ -143,7 +134,7 @@ said(f"{sys.argv[1]}/moved")
 said(f"{sys.argv[1]}/none", timeout=0.5, retries_max=0)
 said("http://127.0.0.1:1", retries_max=0)
 said("api.example.com")`
-      const said = await printed(context, script, `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+      const said = await printed(context, script, server.url)
       expect(said.trim().split('\n')).toEqual([
         "unexpected_answer 200 not the service's answer (200 text/html)",
         "unexpected_answer 301 not the service's answer (301, which leads to https://api.example.com/v1)",
@@ -154,8 +145,7 @@ said("api.example.com")`
       // The client has ended before a busy server has read its last request.
       await expect.poll(() => asked, { timeout: limitMs(60_000) }).toBe(3)
     } finally {
-      server.closeAllConnections()
-      server.close()
+      await server.close()
     }
   })
 

@@ -1,6 +1,4 @@
 /** Schemas of streams on the control plane's main thread: compiled once, small, and for writes alone. */
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import Ajv from 'ajv'
 import addFormats from 'ajv-formats'
 import fc from 'fast-check'
@@ -13,28 +11,26 @@ import { jsonSchemaOf } from '../../shared/model/stream-schema.ts'
 import { bestOf, timeOf, timesOf } from '../harness/times-of.ts'
 import { limitMs } from '../harness/machine-speed.ts'
 import { laterWhenFree, refusalWhenFree, whenFree } from '../harness/when-free.ts'
+import { bodyOf, openWebServer, type WebServer } from '../harness/web-server.ts'
 
 const DEEP = `${'array<'.repeat(8)}integer${'>'.repeat(8)}?`
 const FIELDS = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`field${index}`, DEEP]))
 
 let asked: { method: string | undefined; path: string | undefined; body: string }[] = []
-const server = createServer((request, response) => {
-  void request.toArray().then((parts: Buffer[]) => {
-    asked.push({ method: request.method, path: request.url, body: Buffer.concat(parts).toString() })
-    const isRefused = asked.at(-1)!.body.includes('refuse me')
+let server: WebServer
+beforeAll(async () => {
+  server = await openWebServer(async (request, response) => {
+    const body = await bodyOf(request)
+    asked.push({ method: request.method, path: request.url, body })
+    const isRefused = body.includes('refuse me')
     response.statusCode = request.method === 'GET' ? 404 : isRefused ? 409 : 200
     response.end(JSON.stringify(isRefused ? { error_code: 409, message: 'it is not compatible' } : { id: 7 }))
   })
 })
-let url = ''
-beforeAll(async () => {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-})
-afterAll(() => void server.close())
+afterAll(() => server.close())
 
 it('a schema of a thousand deep fields is registered without being compiled', async () => {
-  const registry = openRegistry(url)
+  const registry = openRegistry(server.url)
   const text = JSON.stringify(jsonSchemaOf('deep', FIELDS))
   const milliseconds = await bestOf(async () => {
     asked = []
@@ -52,7 +48,7 @@ it('a schema of a thousand deep fields is registered without being compiled', as
 it('a refusal says what the registry said', async () => {
   const text = JSON.stringify({ title: 'refuse me' })
   const schema = { text, references: [] }
-  const registry = openRegistry(url)
+  const registry = openRegistry(server.url)
   await expect(registry.register('r-value', 'json', text, 'BACKWARD')).rejects.toThrow(/^it is not compatible$/)
   await expect(registry.registerAsIs('r-value', 'json', schema, 'BACKWARD')).rejects.toThrow(/^it is not compatible$/)
 })

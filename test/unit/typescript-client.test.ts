@@ -1,15 +1,14 @@
 /** The TypeScript client's transport against a server that refuses, fails, and is away: what is sent again, and what is not. */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { limitMs } from '../harness/machine-speed.ts'
+import { bodyOf, openWebServer, type WebServer } from '../harness/web-server.ts'
 import { ApiError, ConnectionError, createClient, WriteError, writeJson, type ClientOptions } from '../../clients/typescript/src/index.ts'
 
 type Answer = { status: number; body?: string; headers?: Record<string, string> } | 'reset'
-const open: { close(): void }[] = []
-afterEach(() => {
-  for (const each of open.splice(0)) each.close()
+const open: WebServer[] = []
+afterEach(async () => {
+  for (const each of open.splice(0)) await each.close()
 })
 
 /** A service whose token is `token-N`; `answers` are given one after the other, the last one again and again. */
@@ -17,7 +16,7 @@ async function serve(answers: (Answer | ((request: IncomingMessage) => Answer))[
   const seen: { method: string; url: string; key: string | undefined; authorization: string | undefined; body: string }[] = []
   let tokens = 0
   async function onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const body = Buffer.concat(await request.toArray()).toString()
+    const body = await bodyOf(request)
     if (request.url === '/v1/auth/token') {
       tokens++
       return void response.end(JSON.stringify({ access_token: `token-${tokens}`, token_type: 'Bearer', expires_in: 3600 }))
@@ -30,17 +29,9 @@ async function serve(answers: (Answer | ((request: IncomingMessage) => Answer))[
     response.writeHead(answer.status, answer.headers)
     response.end(answer.body ?? '{}')
   }
-  const server = createServer((request, response) => void onRequest(request, response))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  open.push({ close: () => server.close() })
-  const client = createClient({
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    apiKey: 'k',
-    apiSecret: 's',
-    timeoutMs: 60_000,
-    ...more,
-  })
+  const server = await openWebServer(onRequest)
+  open.push(server)
+  const client = createClient({ url: server.url, apiKey: 'k', apiSecret: 's', timeoutMs: 60_000, ...more })
   return { client, seen, tokens: () => tokens }
 }
 
@@ -207,12 +198,9 @@ describe('the TypeScript client', () => {
   })
 
   it('gives up on a service that does not answer in time, and when its caller does', async () => {
-    const server = createServer(() => {})
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    open.push({ close: () => (server.closeAllConnections(), server.close()) })
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const client = createClient({ url, apiKey: 'k', apiSecret: 's', timeoutMs: 100, retriesMax: 1 })
+    const server = await openWebServer()
+    open.push(server)
+    const client = createClient({ url: server.url, apiKey: 'k', apiSecret: 's', timeoutMs: 100, retriesMax: 1 })
     await expect(client.account.get()).rejects.toThrow('no answer within 0.1 s')
   })
 

@@ -1,5 +1,5 @@
 /** The types of records' members behind a chain, for sinks that make something of them. */
-import type { PipelineRequest } from '../../../shared/api/pipelines.ts'
+import type { PipelineRequest } from '../../../shared/api/pipeline-requests.ts'
 import { findConnector } from '../../../shared/connectors/catalogue.ts'
 import { StreamConfig, streamConnector } from '../../../shared/connectors/stream/connector.ts'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'

@@ -1,6 +1,6 @@
 /** Resolves a pipeline's source or sink to a stream of the account, or to a connector with a checked config. */
 import { isDeepStrictEqual } from 'node:util'
-import type { PipelineRequest } from '../../../shared/api/pipelines.ts'
+import type { PipelineRequest } from '../../../shared/api/pipeline-requests.ts'
 import { findConnector } from '../../../shared/connectors/catalogue.ts'
 import { kindOf } from '../../../shared/connectors/connector.ts'
 import { secretsIn } from '../../../shared/connectors/secret.ts'

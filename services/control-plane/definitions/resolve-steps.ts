@@ -1,7 +1,7 @@
 /** Resolves a request's chain: finds modules, pins versions, checks configs against their schemas and by starting the modules. */
 import { kernelBinary } from '../../../shared/smartmodule/host/kernel-binary.ts'
 import { initDocumentOf } from '../../../shared/smartmodule/abi.ts'
-import type { PipelineRequest } from '../../../shared/api/pipelines.ts'
+import type { PipelineRequest } from '../../../shared/api/pipeline-requests.ts'
 import { ServiceError, type Detail } from '../service-error.ts'
 import { type OnError, type PipelineDefinition } from '../../../shared/model/definition.ts'
 import { ON_ERROR_DEFAULT } from '../../../shared/model/policies.ts'

@@ -1,5 +1,5 @@
 /** Resolves a position in a stream as the API takes it (an end, a time or offsets) to an offset per partition. */
-import type { StreamPlace } from '../../../shared/api/pipelines.ts'
+import type { StreamPlace } from '../../../shared/api/pipeline-requests.ts'
 import { invalidRequest, type Detail } from '../service-error.ts'
 import type { Cluster, TopicLayout } from '../../../shared/kafka/cluster.ts'
 

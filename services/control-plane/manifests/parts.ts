@@ -3,7 +3,7 @@
  * compared member by member.
  */
 import type { ModulePart, PipelinePart, StreamPart } from '../../../shared/api/manifests.ts'
-import { PipelineRequest } from '../../../shared/api/pipelines.ts'
+import { PipelineRequest } from '../../../shared/api/pipeline-requests.ts'
 import { STREAM_DEFAULTS } from '../../../shared/api/streams.ts'
 import { findConnector } from '../../../shared/connectors/catalogue.ts'
 import { streamConnector } from '../../../shared/connectors/stream/connector.ts'

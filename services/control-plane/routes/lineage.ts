@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { z } from 'zod'
 import { getLineageContract, type Lineage } from '../../../shared/api/overview.ts'
-import { Endpoints } from '../../../shared/api/pipelines.ts'
+import { Endpoints } from '../../../shared/api/pipeline-requests.ts'
 import { findConnector } from '../../../shared/connectors/catalogue.ts'
 import type { Database } from '../store/database.ts'
 import { findRun, listLineage, type LineageRow } from '../store/lineage.ts'

@@ -21,7 +21,7 @@ import {
   updateSecret,
   type SecretRow,
 } from '../store/secrets.ts'
-import { listUserIds } from '../store/uses.ts'
+import { listUserIds, listUserIdsOf } from '../store/uses.ts'
 import { assertQuotas } from '../store/quotas.ts'
 import { anew, enqueueDefinition } from '../publisher/enqueue.ts'
 import { assertIfMatch, etagOf } from './etags.ts'
@@ -63,8 +63,11 @@ export const createSecretOperation = operation(
 
 export const listSecretsOperation = operation(listSecretsContract, async ({ db }, caller, { query }) => {
   const page = await listSecrets(db, caller.accountId, query)
-  const users = new Map<string, string[]>()
-  for (const { id } of page.items) users.set(id, await listUserIds(db, 'secret', id))
+  const users = await listUserIdsOf(
+    db,
+    'secret',
+    page.items.map(({ id }) => id),
+  )
   return listReply('secrets', page, query, (row) => show(row, users.get(row.id) ?? []))
 })
 

@@ -22,6 +22,18 @@ export async function listUserIds(db: Queryable, kind: Use['kind'], id: string):
   return rows.map(({ pipeline_id }: { pipeline_id: string }) => pipeline_id)
 }
 
+/** The same for several resources, by the resource's id; without those that no pipeline uses. */
+export async function listUserIdsOf(db: Queryable, kind: Use['kind'], ids: readonly string[]): Promise<Map<string, string[]>> {
+  const rows: { used_id: string; pipeline_id: string }[] = await db('pipeline_uses')
+    .where({ kind })
+    .whereIn('used_id', ids)
+    .select('used_id', 'pipeline_id')
+    .orderBy('pipeline_id')
+  const users = new Map<string, string[]>()
+  for (const { used_id, pipeline_id } of rows) users.set(used_id, [...(users.get(used_id) ?? []), pipeline_id])
+  return users
+}
+
 /** Names of pipelines that use a resource, at most ten; also of those that are being deleted, which need it until they are gone. */
 export async function listUserNames(db: Queryable, kind: Use['kind'], id: string): Promise<string[]> {
   const rows = await db('pipeline_uses')

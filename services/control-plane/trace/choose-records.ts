@@ -1,5 +1,5 @@
 /** Which records of a topic a preview or a test shows. */
-import type { StreamPlace } from '../../../shared/api/pipelines.ts'
+import type { StreamPlace } from '../../../shared/api/pipeline-requests.ts'
 import type { Cluster, TopicLayout } from '../../../shared/kafka/cluster.ts'
 import { resolvePlace } from '../definitions/stream-places.ts'
 import { createOneAtATime } from '../concurrency/one-at-a-time.ts'

@@ -1,5 +1,5 @@
 /** Records of a stream as they are in its topic: for a trial of SmartModules, and to be looked at. */
-import type { StreamPlace } from '../../../shared/api/pipelines.ts'
+import type { StreamPlace } from '../../../shared/api/pipeline-requests.ts'
 import { streamCodecOf } from '../definitions/resolve-endpoint.ts'
 import type { TopicLayout } from '../../../shared/kafka/cluster.ts'
 import type { Caller, Deps } from '../deps.ts'

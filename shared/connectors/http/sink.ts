@@ -6,12 +6,13 @@
  */
 import type { Response } from 'undici'
 import { reasonOf } from '../../errors/reason-of.ts'
+import { createBreaker } from '../breaker.ts'
 import type { ConnectorContext } from '../connector.ts'
+import { meaningOf, retryAfterMs } from '../http-answers.ts'
+import { openHttpClient, textOf } from '../http-client.ts'
 import { refusalIn } from '../refusal.ts'
 import { deliveryNameOf, type Delivery, type OpenSink, type RefusedRecord, type Rows, type Written } from '../sink.ts'
 import type { HttpSinkConfig } from './connector.ts'
-import { openHttpClient, textOf } from '../http-client.ts'
-import { createBreaker } from './breaker.ts'
 import { cutRange, halve, reopenRefused, type Request } from './requests.ts'
 
 const RANGE_BYTES = 4 << 20
@@ -19,10 +20,6 @@ const RANGE_RECORDS = 10_000
 const RANGE_MS = 100
 const SHOWN_CHARACTERS = 300
 const ANSWER_BYTES_MAX = 64 << 10
-/** Temporary failures (RFC 9110, RFC 6585): nothing is wrong with the records sent. */
-const TRY_AGAIN = new Set([408, 409, 423, 425, 429])
-/** Failures of the address, the method or the caller: no record is to blame, and no repetition helps. */
-const CONFIG = new Set([401, 402, 403, 404, 405, 407, 410, 415, 421, 501, 505])
 
 type Row = { bytes: Uint8Array; start: number; end: number; offset: number }
 
@@ -53,13 +50,6 @@ function encodedBody(rows: readonly Row[], format: HttpSinkConfig['format']): Ui
   if (format === 'ndjson') return Buffer.concat(rows.map(({ bytes, start, end }) => bytes.subarray(start, end)))
   const parts = rows.flatMap(({ bytes, start, end }, index) => [Buffer.from(index === 0 ? '[' : ','), bytes.subarray(start, end - 1)])
   return Buffer.concat([...parts, Buffer.from(']')])
-}
-
-/** Reads Retry-After (RFC 9110 §10.2.3): seconds, or a date. Returns milliseconds; 0 without the header. */
-export function retryAfterMs(value: string | null, nowMs: number): number {
-  if (value === null) return 0
-  const seconds = /^\d+$/.test(value.trim()) ? Number(value) * 1000 : Date.parse(value) - nowMs
-  return Number.isFinite(seconds) ? Math.min(Math.max(seconds, 0), 3_600_000) : 0
 }
 
 /** Throws where the answer ends too early: a proxy may begin one before the service behind it has done anything. A long one is left. */
@@ -97,18 +87,19 @@ export async function openHttpSink(config: HttpSinkConfig, context: ConnectorCon
       return { kind: 'retry', afterMs: 0, reason }
     }
     const { status } = answer
-    if (answer.ok) {
+    const meaning = meaningOf(status)
+    if (meaning === 'delivered') {
       breaker.succeeded()
       return { kind: 'taken' }
     }
     // Masked before it is cut: what is cut through is not found any more.
     const text = context.mask(await textOf(answer, ANSWER_BYTES_MAX).catch(() => '')).slice(0, SHOWN_CHARACTERS)
     const message = `the web service answered ${status}${text === '' ? '' : `: ${text}`}`
-    if (TRY_AGAIN.has(status) || (status >= 500 && !CONFIG.has(status))) {
+    if (meaning === 'retry') {
       breaker.failed()
       return { kind: 'retry', afterMs: retryAfterMs(answer.headers.get('retry-after'), context.now()), reason: message }
     }
-    if (CONFIG.has(status) || status < 400) return { kind: 'permanent', reason: message }
+    if (meaning === 'permanent') return { kind: 'permanent', reason: message }
     // It works: only the records are wrong.
     breaker.succeeded()
     return { kind: 'refused', code: `http_${status}`, message }

@@ -1,5 +1,5 @@
 /** Secrets: what each operation answers. */
-import { beforeAll } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import * as secretsApi from '../../../shared/api/secrets.ts'
 import { describeAnswers } from '../../harness/answers.ts'
 import { loggedIn, service, unique, type Client } from '../../harness/client.ts'
@@ -46,4 +46,17 @@ describeAnswers(contractsOf(secretsApi), {
       ],
     ],
   },
+})
+
+it('the list names the pipelines that use each secret, as the secret itself does', async () => {
+  type Shown = { id: string; name: string; used_by: string[] }
+  const make = async () => (await client.call<Shown>('POST', '/v1/secrets', body())).body
+  const [used, unused] = [await make(), await make()]
+  const source = { connector_id: 'conn_webhook', config: { secret: { $secret: used.name } } }
+  const users = [1, 2].map(() => createPipeline(client, '', [], resources.sink!, { source, autostart: false }))
+  const ids = (await Promise.all(users)).toSorted()
+  const { secrets } = (await client.call<{ secrets: Shown[] }>('GET', '/v1/secrets?page_size=100&sort=-created_at')).body
+  const usedBy = (id: string) => secrets.find((each) => each.id === id)?.used_by
+  expect([usedBy(used.id), usedBy(unused.id)]).toEqual([ids, []])
+  expect((await client.call<Shown>('GET', `/v1/secrets/${used.id}`)).body.used_by).toEqual(ids)
 })

@@ -1,6 +1,6 @@
 /** The requests that make a plan's changes, and their faults by the manifest's paths. */
 import type { ModulePart, MemberKind, PipelinePart, PlannedChange, StreamPart } from '../../../../shared/api/manifests.ts'
-import { PipelineRequest } from '../../../../shared/api/pipelines.ts'
+import { PipelineRequest } from '../../../../shared/api/pipeline-requests.ts'
 import { StreamRequest } from '../../../../shared/api/streams.ts'
 import { streamConnector } from '../../../../shared/connectors/stream/connector.ts'
 import type { Caller, Deps } from '../../deps.ts'

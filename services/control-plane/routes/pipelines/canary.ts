@@ -1,6 +1,6 @@
 /** Shows and promotes a pipeline's canary: another version of one of its steps, in shadow or with a share of the keys. */
 import { getCanaryContract, promoteCanaryContract } from '../../../../shared/api/canary.ts'
-import type { PipelineRequest } from '../../../../shared/api/pipelines.ts'
+import type { PipelineRequest } from '../../../../shared/api/pipeline-requests.ts'
 import { notFound, ServiceError } from '../../service-error.ts'
 import { endCanary, findCanary } from '../../store/canaries.ts'
 import { listObserved } from '../../store/observed.ts'

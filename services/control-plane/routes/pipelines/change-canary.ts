@@ -1,7 +1,7 @@
 /** Starts and ends a pipeline's canary. */
 import { isDeepStrictEqual } from 'node:util'
 import { inTransaction } from '../../store/database.ts'
-import type { CanaryRequest } from '../../../../shared/api/pipelines.ts'
+import type { CanaryRequest } from '../../../../shared/api/pipeline-requests.ts'
 import { examineSteps } from '../../definitions/resolve-steps.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { invalidRequest, ServiceError } from '../../service-error.ts'

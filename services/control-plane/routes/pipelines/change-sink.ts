@@ -1,5 +1,5 @@
 /** Changes a pipeline's sink with its next revision: another config of the same connector that keeps the position in the same location. */
-import type { PipelineRequest } from '../../../../shared/api/pipelines.ts'
+import type { PipelineRequest } from '../../../../shared/api/pipeline-requests.ts'
 import { invalidRequest, type Detail } from '../../service-error.ts'
 import type { SinkDefinition } from '../../../../shared/model/definition.ts'
 import type { Queryable } from '../../store/database.ts'

@@ -1,6 +1,7 @@
 /** Creates a pipeline: resolves the request to a definition, checks every part of it and names every fault, then sets the pipeline up. */
 import { reasonOf } from '../../../../shared/errors/reason-of.ts'
-import { createPipelineContract, type PipelineRequest } from '../../../../shared/api/pipelines.ts'
+import type { PipelineRequest } from '../../../../shared/api/pipeline-requests.ts'
+import { createPipelineContract } from '../../../../shared/api/pipelines.ts'
 import { StreamConfig, streamConnector } from '../../../../shared/connectors/stream/connector.ts'
 import { layoutOf } from '../../layout-of.ts'
 import { invalidRequest, ServiceError, type Detail } from '../../service-error.ts'

@@ -2,9 +2,9 @@
 import { findShownCanary, type ShownCanary } from '../../store/canaries.ts'
 import { reasonOf } from '../../../../shared/errors/reason-of.ts'
 import { chainRate } from '../../../../shared/model/observed.ts'
+import { Endpoints } from '../../../../shared/api/pipeline-requests.ts'
 import {
   deletePipelineContract,
-  Endpoints,
   getPipelineContract,
   getPipelineStatusContract,
   listPipelinesContract,

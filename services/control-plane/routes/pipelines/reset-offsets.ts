@@ -1,6 +1,7 @@
 /** Sets where a stopped pipeline continues: commits the group's offsets, and its next revision resets the position that a sink keeps. */
 import { inTransaction } from '../../store/database.ts'
-import { resetOffsetsContract, type StreamPlace } from '../../../../shared/api/pipelines.ts'
+import type { StreamPlace } from '../../../../shared/api/pipeline-requests.ts'
+import { resetOffsetsContract } from '../../../../shared/api/pipelines.ts'
 import { describeTopicConfig } from '../../../../shared/kafka/admin/topic-config.ts'
 import { KafkaError } from '../../../../shared/kafka/kafka-error.ts'
 import { KAFKA_ERRORS } from '../../../../shared/kafka/wire/error-codes.ts'

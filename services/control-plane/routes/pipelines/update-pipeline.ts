@@ -1,6 +1,7 @@
 /** PATCH of a pipeline: its next revision is checked like a new pipeline, then stored and handed to the tasks in one transaction. */
 import { isDeepStrictEqual } from 'node:util'
-import { planPipelineContract, updatePipelineContract, type PipelineRequest } from '../../../../shared/api/pipelines.ts'
+import type { PipelineRequest } from '../../../../shared/api/pipeline-requests.ts'
+import { planPipelineContract, updatePipelineContract } from '../../../../shared/api/pipelines.ts'
 import { invalidRequest, ServiceError, type Detail } from '../../service-error.ts'
 import { sinkFieldsOf, type PipelineDefinition } from '../../../../shared/model/definition.ts'
 import { deleteUnpromotedCanary, findShownCanary } from '../../store/canaries.ts'

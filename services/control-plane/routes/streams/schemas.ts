@@ -1,6 +1,6 @@
 /** The schemas that a stream has had, and what another one would break. */
 import { checkStreamSchemaContract, listStreamSchemasContract } from '../../../../shared/api/streams.ts'
-import { Endpoints } from '../../../../shared/api/pipelines.ts'
+import { Endpoints } from '../../../../shared/api/pipeline-requests.ts'
 import { z } from 'zod'
 import { mentionedFields } from '../../definitions/mentions.ts'
 import { schemaTextOf } from '../../../../shared/model/schema-text.ts'

@@ -1,6 +1,6 @@
 /** A stream's records as they are in its topic: partition, offset, time, key, headers and bytes. */
 import { getStreamRecordsContract } from '../../../../shared/api/stream-records.ts'
-import type { StreamPlace } from '../../../../shared/api/pipelines.ts'
+import type { StreamPlace } from '../../../../shared/api/pipeline-requests.ts'
 import { openValueDecoder } from '../../../../shared/codecs/codecs.ts'
 import type { Cluster, TopicLayout } from '../../../../shared/kafka/cluster.ts'
 import { shownBytes } from '../../shown/bytes.ts'
