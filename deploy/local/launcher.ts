@@ -10,7 +10,6 @@ import { promisify } from 'node:util'
 import { isFolder, type BucketPlace } from './bucket.ts'
 import { cacheFolder } from './cache.ts'
 import { startChild, UP_MS, waitUntilUp } from './child.ts'
-import { CONTROL_PLANE_NODE_FLAGS } from './node-flags.ts'
 import { freePort, usablePort } from './ports.ts'
 import { superviseService, type Service } from './service.ts'
 import { openStack, type Stack, type StackOptions } from './stack.ts'
@@ -97,7 +96,7 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
       ...options.env,
     }
     const metricsUrls: string[] = []
-    const open = async (name: string, main: string, own: Record<string, string>, flags: string[] = []): Promise<Service> => {
+    const open = async (name: string, main: string, own: Record<string, string>): Promise<Service> => {
       const metricsPort = await freePort()
       const serviceEnv = { ...env, ...own, METRICS_PORT: String(metricsPort) }
       const start = () =>
@@ -105,7 +104,7 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
           {
             name,
             command: process.execPath,
-            args: ['--no-warnings', ...flags, join(ROOT, main)],
+            args: ['--no-warnings', join(ROOT, main)],
             cwd: ROOT,
             env: serviceEnv,
             logFile: join(stack.home.logs, `${name}.log`),
@@ -119,8 +118,7 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
       metricsUrls.push(`http://127.0.0.1:${metricsPort}/metrics`)
       return service
     }
-    const startControlPlane = () =>
-      open('control-plane', 'services/control-plane/main.ts', { PORT: String(port) }, CONTROL_PLANE_NODE_FLAGS)
+    const startControlPlane = () => open('control-plane', 'services/control-plane/main.ts', { PORT: String(port) })
     /** Runs a script of the control plane as an operator does; its output is one line of JSON. */
     async function operatorScript(script: string, ...parameters: string[]): Promise<unknown> {
       const file = join(ROOT, 'services', 'control-plane', 'operator', script)
