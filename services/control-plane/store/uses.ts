@@ -18,8 +18,7 @@ export async function replaceUses(db: Queryable, pipelineId: string, kinds: Use[
 
 /** Ids of the pipelines that use a resource, sorted; also of those that are being deleted. */
 export async function listUserIds(db: Queryable, kind: Use['kind'], id: string): Promise<string[]> {
-  const rows = await db('pipeline_uses').where({ kind, used_id: id }).select('pipeline_id').orderBy('pipeline_id')
-  return rows.map(({ pipeline_id }: { pipeline_id: string }) => pipeline_id)
+  return (await listUserIdsOf(db, kind, [id])).get(id) ?? []
 }
 
 /** The same for several resources, by the resource's id; without those that no pipeline uses. */
@@ -29,9 +28,8 @@ export async function listUserIdsOf(db: Queryable, kind: Use['kind'], ids: reado
     .whereIn('used_id', ids)
     .select('used_id', 'pipeline_id')
     .orderBy('pipeline_id')
-  const users = new Map<string, string[]>()
-  for (const { used_id, pipeline_id } of rows) users.set(used_id, [...(users.get(used_id) ?? []), pipeline_id])
-  return users
+  const users = Map.groupBy(rows, ({ used_id }) => used_id)
+  return new Map([...users].map(([id, uses]) => [id, uses.map(({ pipeline_id }) => pipeline_id)]))
 }
 
 /** Names of pipelines that use a resource, at most ten; also of those that are being deleted, which need it until they are gone. */
