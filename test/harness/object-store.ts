@@ -1,4 +1,5 @@
 /** An S3-compatible store that misbehaves on purpose. */
+import { buffer } from 'node:stream/consumers'
 import { unique, type Client } from './client.ts'
 import { openWebServer } from './web-server.ts'
 
@@ -10,7 +11,7 @@ export async function openStore(mood: 'deaf' | 'refuses') {
   let isDeaf = mood === 'deaf'
   const server = await openWebServer(async (request, response) => {
     const key = decodeURIComponent(request.url!.split('?')[0]!.slice('/any'.length))
-    const body = Buffer.concat((await request.toArray()) as Buffer[])
+    const body = await buffer(request)
     const isThere = objects.has(key)
     if (request.method === 'PUT' && mood === 'refuses')
       return void response.writeHead(403, { 'content-type': 'application/xml' }).end('<Error><Code>AccessDenied</Code></Error>')

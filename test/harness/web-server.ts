@@ -28,8 +28,3 @@ export async function openWebServer(
     },
   }
 }
-
-/** A request's body as text. */
-export async function bodyOf(request: IncomingMessage): Promise<string> {
-  return Buffer.concat((await request.toArray()) as Buffer[]).toString('utf8')
-}

@@ -1,4 +1,5 @@
 /** One failure makes one dead letter, and only a redrive delivers its record, whatever is down, killed or changed in between. */
+import { text } from 'node:stream/consumers'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openDatabase } from '../../services/control-plane/store/database.ts'
@@ -13,7 +14,7 @@ import { openStore, placeAt } from '../harness/object-store.ts'
 import { createStream, waitForAccounting, write } from '../harness/pipelines.ts'
 import { killProcessors } from '../harness/processes.ts'
 import { slowness } from '../harness/machine-speed.ts'
-import { bodyOf, openWebServer } from '../harness/web-server.ts'
+import { openWebServer } from '../harness/web-server.ts'
 
 let client: Client
 let warehouse: pg.Client
@@ -47,7 +48,7 @@ async function redriven(id: string): Promise<number> {
 /** A web service whose answers a test changes as it goes. */
 async function openWeb(): Promise<{ url: string; answer: (lines: string[]) => number; lines: string[]; close(): Promise<void> }> {
   const server = await openWebServer(async (request, response) => {
-    const lines = (await bodyOf(request)).split('\n').filter(Boolean)
+    const lines = (await text(request)).split('\n').filter(Boolean)
     const status = web.answer(lines)
     if (status < 300) web.lines.push(...lines)
     response.writeHead(status).end()

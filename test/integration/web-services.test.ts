@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import kafkajs from 'kafkajs'
 import pg from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -10,7 +11,7 @@ import { connect, lettersOf, stream } from '../harness/connectors.ts'
 import { limitMs } from '../harness/machine-speed.ts'
 import { createStream, readAll, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
 import { exactProducer } from '../harness/exact-producer.ts'
-import { bodyOf, openWebServer } from '../harness/web-server.ts'
+import { openWebServer } from '../harness/web-server.ts'
 
 let client: Client
 beforeAll(async () => {
@@ -31,7 +32,7 @@ async function openWebService(
 ) {
   const bodies: { body: string; key: string; status: number }[] = []
   const server = await openWebServer(async (request, response) => {
-    const body = await bodyOf(request)
+    const body = await text(request)
     const {
       status,
       headers = {},

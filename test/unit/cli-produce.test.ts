@@ -3,9 +3,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { runProgram } from '../../clients/cli/src/program.ts'
-import { bodyOf, openWebServer, type WebServer } from '../harness/web-server.ts'
+import { openWebServer, type WebServer } from '../harness/web-server.ts'
 
 let server: WebServer
 let folder: string
@@ -20,7 +21,7 @@ beforeAll(async () => {
     if (request.url === '/v1/auth/token') return void response.end('{"access_token":"t","token_type":"Bearer","expires_in":3600}')
     if (request.url?.startsWith('/v1/streams?')) return void response.end(JSON.stringify({ streams: [stream] }))
     if (request.method === 'GET') return void response.end(JSON.stringify(stream))
-    const body = await bodyOf(request)
+    const body = await text(request)
     if (body.length > 1 << 20) {
       response.statusCode = 413
       return void response.end('{"error":{"code":"invalid_request","message":"the body is too large","status":413}}')

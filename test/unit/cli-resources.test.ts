@@ -1,8 +1,9 @@
 /** What `dps` does to things by their names, with a service of its own: nothing, where one of the names is wrong. */
 import { PassThrough } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { runProgram } from '../../clients/cli/src/program.ts'
-import { bodyOf, openWebServer, type WebServer } from '../harness/web-server.ts'
+import { openWebServer, type WebServer } from '../harness/web-server.ts'
 
 const ID = '0'.repeat(26)
 const MODULES = [
@@ -32,7 +33,7 @@ beforeAll(async () => {
   server = await openWebServer(async (request, response) => {
     const path = new URL(request.url ?? '', 'http://dps').pathname
     const name = `${request.method} ${path}`
-    const body = await bodyOf(request)
+    const body = await text(request)
     if (request.method !== 'GET' && path !== '/v1/auth/token') changes.push({ request: name, body })
     response.end(JSON.stringify(ANSWERS[name] ?? { id: ID, status: 'stopping' }))
   })

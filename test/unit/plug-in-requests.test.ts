@@ -3,18 +3,19 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
+import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openPlugInRequests } from '../../shared/connectors/send-plug-in-requests.ts'
 import { HOST_PATTERN, isAllowedHost } from '../../shared/model/plug-in-http.ts'
 import { openTestChain } from '../harness/chains.ts'
 import { compileFixture } from '../harness/compiled-fixtures.ts'
-import { bodyOf, openWebServer, type WebServer } from '../harness/web-server.ts'
+import { openWebServer, type WebServer } from '../harness/web-server.ts'
 
 let server: WebServer
 const asked: string[] = []
 
 async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const body = await bodyOf(request)
+  const body = await text(request)
   asked.push(`${request.method} ${request.url} ${request.headers['x-from'] ?? ''} ${body}`.trim())
   if (request.url === '/silent') return
   if (request.url === '/large') return void response.end(Buffer.alloc((1 << 20) + 1))

@@ -1,4 +1,5 @@
 /** Schemas of streams on the control plane's main thread: compiled once, small, and for writes alone. */
+import { text } from 'node:stream/consumers'
 import Ajv from 'ajv'
 import addFormats from 'ajv-formats'
 import fc from 'fast-check'
@@ -11,7 +12,7 @@ import { jsonSchemaOf } from '../../shared/model/stream-schema.ts'
 import { bestOf, timeOf, timesOf } from '../harness/times-of.ts'
 import { limitMs } from '../harness/machine-speed.ts'
 import { laterWhenFree, refusalWhenFree, whenFree } from '../harness/when-free.ts'
-import { bodyOf, openWebServer, type WebServer } from '../harness/web-server.ts'
+import { openWebServer, type WebServer } from '../harness/web-server.ts'
 
 const DEEP = `${'array<'.repeat(8)}integer${'>'.repeat(8)}?`
 const FIELDS = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`field${index}`, DEEP]))
@@ -20,7 +21,7 @@ let asked: { method: string | undefined; path: string | undefined; body: string 
 let server: WebServer
 beforeAll(async () => {
   server = await openWebServer(async (request, response) => {
-    const body = await bodyOf(request)
+    const body = await text(request)
     asked.push({ method: request.method, path: request.url, body })
     const isRefused = body.includes('refuse me')
     response.statusCode = request.method === 'GET' ? 404 : isRefused ? 409 : 200

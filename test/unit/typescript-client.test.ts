@@ -1,8 +1,9 @@
 /** The TypeScript client's transport against a server that refuses, fails, and is away: what is sent again, and what is not. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { limitMs } from '../harness/machine-speed.ts'
-import { bodyOf, openWebServer, type WebServer } from '../harness/web-server.ts'
+import { openWebServer, type WebServer } from '../harness/web-server.ts'
 import { ApiError, ConnectionError, createClient, WriteError, writeJson, type ClientOptions } from '../../clients/typescript/src/index.ts'
 
 type Answer = { status: number; body?: string; headers?: Record<string, string> } | 'reset'
@@ -16,7 +17,7 @@ async function serve(answers: (Answer | ((request: IncomingMessage) => Answer))[
   const seen: { method: string; url: string; key: string | undefined; authorization: string | undefined; body: string }[] = []
   let tokens = 0
   async function onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const body = await bodyOf(request)
+    const body = await text(request)
     if (request.url === '/v1/auth/token') {
       tokens++
       return void response.end(JSON.stringify({ access_token: `token-${tokens}`, token_type: 'Bearer', expires_in: 3600 }))
