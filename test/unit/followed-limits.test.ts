@@ -20,7 +20,7 @@ function follower(status: PipelineStatus) {
   }
   const pipeline = { id: 'pl_1', status, desired: 'running', revision: 1, attempt: 1, definition: definitionOf('pl_1') }
   const { db, asked } = recordedDatabase((sql) => {
-    if (sql.includes('pipeline_uses')) return [{ pipeline_id: pipeline.id }]
+    if (sql.includes('pipeline_uses')) return [{ used_id: stream.id, pipeline_id: pipeline.id }]
     if (/(from|update) "pipelines"/.test(sql)) return [pipeline]
     return sql.includes('from "streams"') ? [stream] : []
   })
