@@ -283,6 +283,9 @@ describe('validation', () => {
 
   it.each([
     ['invalid base64', '@@@', 'base64'],
+    ['base64 of another alphabet', 'AGFzbQEAAAA_', 'base64'],
+    ['base64 with a padding in it', 'AGFzbQE=AAAA', 'base64'],
+    ['base64 with bits left over', 'AGFzbQEAAAB=', 'base64'],
     ['a binary that is not WebAssembly', Buffer.from('hello world').toString('base64'), 'not WebAssembly'],
     ['no known export', Buffer.from('0061736d010000000503010001', 'hex').toString('base64'), 'exports neither'],
     ['a forbidden import', Buffer.from('0061736d0100000001040160000002090103656e76016600000503010001', 'hex').toString('base64'), 'env.f'],

@@ -5,21 +5,24 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { openLines } from '../../shared/processes/lines.ts'
 
-const open = (limits: { lineBytesMax?: number; bytesPerSecondMax?: number } = {}) => {
+type Options = Parameters<typeof openLines<{ text: string }, { text: string }>>[0]
+
+const open = (limits: Partial<Options> = {}) => {
   const incoming = new PassThrough()
+  const outgoing = new PassThrough()
   const values: string[] = []
   const broken: string[] = []
-  openLines<{ text: string }, never>({
-    pipe: Duplex.from({ readable: incoming, writable: new PassThrough() }),
+  const lines = openLines<{ text: string }, { text: string }>({
+    pipe: Duplex.from({ readable: incoming, writable: outgoing }),
     schema: z.object({ text: z.string() }),
     lineBytesMax: 1000,
     bytesPerSecondMax: 1e9,
-    ...limits,
     now: () => 1000,
     onValue: ({ text }) => values.push(text),
     onBroken: (reason) => broken.push(reason),
+    ...limits,
   })
-  return { incoming, values, broken }
+  return { incoming, outgoing, values, broken, lines }
 }
 const settled = () => new Promise((resolve) => setTimeout(resolve, 20))
 
@@ -40,6 +43,45 @@ describe('lines', () => {
       ),
       { numRuns: 20 },
     )
+  })
+
+  it('and bytes arrive whole and in order, however they are cut', async () => {
+    const line = fc.string({ unit: 'grapheme', maxLength: 20 })
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.oneof(line, fc.uint8Array({ maxLength: 40 })), { minLength: 1, maxLength: 8 }),
+        fc.integer({ min: 1, max: 17 }),
+        async (sent, size) => {
+          const sender = open()
+          for (const each of sent)
+            if (typeof each === 'string') sender.lines.send({ text: each })
+            else sender.lines.sendBytes(each)
+          await sender.lines.flushed()
+          await settled()
+          const bytes = sender.outgoing.read() as Buffer
+          const received: (string | Uint8Array)[] = []
+          const { incoming, broken } = open({
+            onValue: ({ text }) => received.push(text),
+            onBytes: (each) => received.push(new Uint8Array(each)),
+          })
+          for (let at = 0; at < bytes.length; at += size) incoming.write(bytes.subarray(at, at + size))
+          await settled()
+          expect(broken).toEqual([])
+          expect(received).toEqual(sent)
+        },
+      ),
+      { numRuns: 20 },
+    )
+  })
+
+  it('refuse bytes where none are expected, and too many of them', async () => {
+    const none = open()
+    none.incoming.write('#3\nabc{"text":"late"}\n')
+    const few = open({ onBytes: () => expect.fail('bytes were accepted') })
+    few.incoming.write('#1001\n')
+    await settled()
+    expect(none).toMatchObject({ broken: ['a line is not JSON'], values: [] })
+    expect(few.broken).toEqual(['more than 1000 bytes at once'])
   })
 
   it.each([

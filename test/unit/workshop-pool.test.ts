@@ -12,7 +12,7 @@ function startIdle(): WorkshopProcess {
     ready: Promise.resolve(),
     usage: () => ({ rssBytes: 0, cpuSeconds: 0 }),
     comeLast() {},
-    sendPart: () => Promise.resolve(),
+    sendBinary: () => Promise.resolve(),
     send() {},
     kill: () => ended.resolve({ cause: 'killed', isBlamed: false, isWanted: true }),
     ended: ended.promise,

@@ -64,8 +64,9 @@ export function assertBounded(json: string): void {
   if (excess) throw invalidRequest([{ path: '', message: `the body ${EXCESSES[excess]}` }])
 }
 
-/** A name that may be `__proto__`, in any way to write it. */
-const PERHAPS_PROTO = /__proto__|\\u00[567]/
+/** Whether a name may be `__proto__`, in any way to write it. Texts are searched faster than by an expression. */
+const perhapsProto = (json: string): boolean =>
+  json.includes('__proto__') || ['5', '6', '7'].some((digit) => json.includes(`\\u00${digit}`))
 
 /** Lines are counted up to here, as a body may have millions. */
 const LINES_MAX = 100_000
@@ -87,7 +88,7 @@ export function parseJsonBody(json: string): unknown {
   } catch (error) {
     throw invalidRequest([{ path: '', message: `the body is not valid JSON: ${syntaxFaultOf(reasonOf(error), json)}` }], error)
   }
-  if (PERHAPS_PROTO.test(json)) assertNoProto(body, [])
+  if (perhapsProto(json)) assertNoProto(body, [])
   return body
 }
 

@@ -116,10 +116,14 @@ export type Job = z.infer<typeof Job>
 const Reason = z.string().max(REASON_CHARACTERS_MAX + 1)
 const Fault = z.object({ path: Reason, message: Reason })
 
-const Answer = z.union([
-  z.object({ inspected: z.object({ kind: Kind, extismFunction: ExtismFunction.optional(), binary: Bytes }) }),
+/** What was made of an upload, whose binary comes before it. */
+const Made = z.union([
+  z.object({ inspected: z.object({ kind: Kind, extismFunction: ExtismFunction.optional() }) }),
   /** `parameters`: the JSON Schema that its class Settings stands for. */
-  z.object({ compiled: Bytes, parameters: z.record(z.string(), z.unknown()).optional() }),
+  z.object({ compiled: z.object({ parameters: z.record(z.string(), z.unknown()).optional() }) }),
+])
+
+const PlainAnswer = z.union([
   /** What is wrong with a source. */
   z.object({
     uncompiled: z.array(z.object({ message: z.string().max(1000), line: z.number().optional(), column: z.number().optional() })),
@@ -141,8 +145,8 @@ const Answer = z.union([
   /** Why the job failed; `step` (from 0) is the step at fault. */
   z.object({ refused: Reason, step: z.number().optional() }),
 ])
-/** The answer to a job. */
-export type Answer = z.infer<typeof Answer>
+/** The answer to a job; `binary`: what an upload was made to, with the limits of memory and tables in it, or compiled to. */
+export type Answer = z.infer<typeof PlainAnswer> | (z.infer<typeof Made> & { binary: Uint8Array })
 
 const Progress = z.union([
   z.object({ starting: z.number() }),
@@ -156,16 +160,17 @@ const Progress = z.union([
  */
 export type Progress = z.infer<typeof Progress>
 
-/** A part of a binary of the next job. */
-const Part = z.object({ part: Bytes, isLast: z.boolean() })
-export type Part = z.infer<typeof Part>
-
-/** A line to a workshop: a job comes after its binaries, each in parts. */
-export const ToWorkshop = z.preprocess(unpacked, z.union([Part, Job]))
+/** A line to a workshop: a job comes after its binaries, which are sent as bytes. */
+export const ToWorkshop = z.preprocess(unpacked, Job)
 export type ToWorkshop = z.infer<typeof ToWorkshop>
 /** A line from a workshop. */
 export const FromWorkshop = z.preprocess(
   unpacked,
-  z.union([z.object({ ready: z.literal(true) }), z.object({ answer: Answer }), z.object({ progress: Progress })]),
+  z.union([
+    z.object({ ready: z.literal(true) }),
+    z.object({ made: Made }),
+    z.object({ answer: PlainAnswer }),
+    z.object({ progress: Progress }),
+  ]),
 )
 export type FromWorkshop = z.infer<typeof FromWorkshop>

@@ -33,7 +33,8 @@ function inspect(upload: Uint8Array, parameters: unknown): Answer {
   } catch (error) {
     throw new InspectionError(`the binary does not compile: ${reasonOf(error).slice(0, REASON_MAX)}`)
   }
-  return { inspected }
+  const { binary, ...about } = inspected
+  return { inspected: about, binary }
 }
 
 /**
@@ -48,10 +49,10 @@ function optimise(isOn: boolean): void {
 async function compile(code: string): Promise<Answer> {
   optimise(false)
   try {
-    const compiled = await compileSmartModule(code)
+    const binary = await compileSmartModule(code)
     const settings = await settingsOf(code)
-    const parameters = settings && 'parameters' in settings ? { parameters: settings.parameters } : {}
-    if (compiled.length <= SMARTMODULE_LIMITS.file_bytes_max) return { compiled, ...parameters }
+    const compiled = settings && 'parameters' in settings ? { parameters: settings.parameters } : {}
+    if (binary.length <= SMARTMODULE_LIMITS.file_bytes_max) return { compiled, binary }
     return { uncompiled: [{ message: `what it compiles to is larger than ${SMARTMODULE_LIMITS.file_bytes_max >> 20} MiB` }] }
   } catch (error) {
     if (error instanceof SmartModuleCompileError) return { uncompiled: error.faults }
@@ -158,34 +159,31 @@ async function answerTo(job: Job, binaries: readonly Uint8Array[]): Promise<Answ
 
 async function work(job: Job, binaries: readonly Uint8Array[]): Promise<void> {
   try {
-    send({ answer: await answerTo(job, binaries) })
+    const answer = await answerTo(job, binaries)
+    if (!('binary' in answer)) return send({ answer })
+    const { binary, ...made } = answer
+    parent.sendBytes(binary)
+    send({ made })
   } catch (error) {
     const refused = reasonFor(error)
     send({ answer: error instanceof SmartModuleTrap ? { refused, step: error.step } : { refused } })
   }
 }
 
-/** Binaries of the next job, and the parts of the one that is on its way. */
+/** Binaries of the next job. */
 let arrived: Uint8Array[] = []
-let parts: Uint8Array[] = []
 
-function onValue(value: ToWorkshop): void {
-  if (!('part' in value)) {
-    const binaries = arrived
-    arrived = []
-    return void work(value, binaries)
-  }
-  parts.push(value.part)
-  if (!value.isLast) return
-  arrived.push(Buffer.concat(parts))
-  parts = []
+function onValue(job: ToWorkshop): void {
+  const binaries = arrived
+  arrived = []
+  void work(job, binaries)
 }
 
 muteConsole()
 const end = () => void process.kill(process.pid, ENDED_ITSELF)
 // What a driver throws in a callback may contain a secret: it is not printed.
 process.on('uncaughtException', end)
-const parent = openParent<ToWorkshop, unknown>({ schema: ToWorkshop, onValue, onGone: end })
+const parent = openParent<ToWorkshop, unknown>({ schema: ToWorkshop, onValue, onBytes: (bytes) => void arrived.push(bytes), onGone: end })
 const send = (value: FromWorkshop): void => parent.send(packed(value))
 send({ ready: true })
 // Otherwise written at exit, and a workshop is killed instead.

@@ -9,8 +9,8 @@ export type WorkshopProcess = {
   usage(): { rssBytes: number; cpuSeconds: number }
   /** From now on it gets what all others leave over, and can't come back from there: without privileges the kernel allows no way back. */
   comeLast(): void
-  /** Sends a part of a binary of the next job (`packed.ts`); resolves once the operating system has it. */
-  sendPart(packedPart: unknown): Promise<void>
+  /** Sends a binary of the next job; resolves once the operating system has it. */
+  sendBinary(binary: Uint8Array): Promise<void>
   /** Sends the job (`packed.ts`); `onValue` gets what comes back until the next job. */
   send(packedJob: unknown, onValue: (value: { answer: Answer } | { progress: Progress }) => void): void
   kill(): void
@@ -30,13 +30,19 @@ export function startWorkshopProcess(env: Record<string, string>): WorkshopProce
   const child = startWatchedChild({ main: MAIN, env, fds: [], memoryBytesMax: MEMORY_BYTES_MAX, nice: NICE })
   const ready = Promise.withResolvers<void>()
   let onAnswer: (value: { answer: Answer } | { progress: Progress }) => void = () => {}
+  /** What came before the answer that it belongs to. */
+  let binary: Uint8Array = new Uint8Array()
   const lines = openLines<FromWorkshop, unknown>({
     pipe: child.pipe,
     schema: FromWorkshop,
     lineBytesMax: LINE_BYTES_MAX,
     bytesPerSecondMax: 4 * LINE_BYTES_MAX,
     now: Date.now,
-    onValue: (value) => ('ready' in value ? ready.resolve() : onAnswer(value)),
+    onValue(value) {
+      if ('ready' in value) ready.resolve()
+      else onAnswer('made' in value ? { answer: { ...value.made, binary } } : value)
+    },
+    onBytes: (bytes) => void (binary = bytes),
     onBroken: child.endFor,
   })
   void child.ended.then(() => ready.resolve())
@@ -44,11 +50,12 @@ export function startWorkshopProcess(env: Record<string, string>): WorkshopProce
     ready: ready.promise,
     usage: child.usage,
     comeLast: () => child.setNice(LAST),
-    sendPart(packedPart) {
-      lines.send(packedPart)
+    sendBinary(bytes) {
+      lines.sendBytes(bytes)
       return lines.flushed()
     },
     send(packedJob, onValue) {
+      binary = new Uint8Array()
       onAnswer = onValue
       lines.send(packedJob)
     },

@@ -3,7 +3,7 @@
  * process that misses one is killed. One that has used up much of its CPU time goes on behind everything else.
  */
 import { inTime } from '../../../shared/waiting/in-time.ts'
-import type { Answer, Job, Part, Progress } from './jobs.ts'
+import type { Answer, Job, Progress } from './jobs.ts'
 import { openPool } from './pool.ts'
 import { packed } from './packed.ts'
 import { startWorkshopProcess, type WorkshopProcess } from './process.ts'
@@ -38,14 +38,9 @@ export type Workshop = {
 const LOOK_MS = 50
 /** Of a job's CPU time: hardly any needs as much, unless something is wrong with what it was given. */
 const LAST_FROM = 1 / 4
-/**
- * A binary is sent in parts of this size: encoding 10 MiB at once blocks the main thread for 100 ms. What a part is encoded to is collected
- * with the young, which larger texts are not.
- */
-const PART_BYTES = 64 << 10
 const READY_MAX_MS = 20_000
 
-/** Sends the job's binaries in parts, one after the other, then the job; gives up when it is not wanted any more. */
+/** Sends the job's binaries one after the other, then the job; gives up when it is not wanted any more. */
 async function send(
   child: WorkshopProcess,
   { binaries = [], ...job }: JobWithBinaries,
@@ -54,11 +49,8 @@ async function send(
 ): Promise<void> {
   for (const load of binaries) {
     const binary = await load()
-    for (let from = 0, isLast = false; !isLast; from += PART_BYTES) {
-      if (!isWanted()) return
-      isLast = from + PART_BYTES >= binary.length
-      await child.sendPart(packed({ part: binary.subarray(from, from + PART_BYTES), isLast } satisfies Part))
-    }
+    if (!isWanted()) return
+    await child.sendBinary(binary)
   }
   // Packed only now: a job that waits must not hold its bytes twice.
   if (isWanted()) child.send(packed(job), onValue)

@@ -35,7 +35,7 @@ async function compile(workshop: Workshop, accountId: string, code: string): Pro
 
 async function compileAnew(workshop: Workshop, accountId: string, code: string): Promise<Compiled> {
   const answer = await workshop.run(accountId, { kind: 'compile', code }, DEADLINES)
-  if ('compiled' in answer) return { binary: answer.compiled, parameters: answer.parameters }
+  if ('compiled' in answer) return { binary: answer.binary, parameters: answer.compiled.parameters }
   if ('uncompiled' in answer) {
     const lines = code.split(/\r?\n/)
     // The last line of all may be the one behind the source's end.

@@ -26,6 +26,8 @@ export type Inspected = {
 }
 
 const BLANK = /[\r\n\t ]/
+/** Characters of another base64, which Node takes for `+` and `/`. */
+const OF_URLS = ['-', '_']
 
 /** Base64 in one line with its padding: `base64` breaks its lines, and other tools leave the padding out. */
 function inOneLine(text: string): string {
@@ -37,23 +39,23 @@ function inOneLine(text: string): string {
   return bytes.toString('latin1', 0, length).padEnd(Math.ceil(length / 4) * 4, '=')
 }
 
-/** Decoded in a step: whole groups of four characters, and few enough that what a step makes is collected with the young. */
+/** Decoded in a step: whole groups of four characters. */
 const GROUPS_AT_ONCE = 16 << 10
 
 async function decodeBinary(text: string, at: string): Promise<Buffer> {
   const refused = (message: string) => invalidRequest([{ path: `${at}/wasm_binary`, message }])
   const line = inOneLine(text)
+  if (OF_URLS.some((character) => line.includes(character))) throw refused('is not base64')
   const binary = Buffer.allocUnsafeSlow(Math.ceil(line.length / 4) * 3)
   let length = 0
   await turns(Math.ceil(line.length / 4 / GROUPS_AT_ONCE), (index) => {
-    const part = line.slice(4 * index * GROUPS_AT_ONCE, 4 * (index + 1) * GROUPS_AT_ONCE)
-    const from = 3 * index * GROUPS_AT_ONCE
-    // Only the last group may be padded.
-    const isWhole = length === from
-    length += binary.write(part, length, 'base64')
-    // Node skips characters that are not base64: a text is valid only if encoding it again gives the same text.
-    if (!isWhole || binary.toString('base64', from, length) !== part) throw refused('is not base64')
+    // Node skips characters that are not base64, and stops at a padding: then there are fewer bytes than of whole groups.
+    if (length < 3 * index * GROUPS_AT_ONCE) throw refused('is not base64')
+    length += binary.write(line.slice(4 * index * GROUPS_AT_ONCE, 4 * (index + 1) * GROUPS_AT_ONCE), length, 'base64')
   })
+  // The last group may be padded: it is whole only if encoding it again gives the same.
+  const last = Math.max(0, line.length - 4)
+  if (binary.toString('base64', (last / 4) * 3, length) !== line.slice(last)) throw refused('is not base64')
   if (length > SMARTMODULE_LIMITS.file_bytes_max) throw refused(`is larger than ${SMARTMODULE_LIMITS.file_bytes_max >> 20} MiB`)
   return binary.subarray(0, length)
 }
@@ -80,6 +82,6 @@ export async function inspectUpload(
     throw invalidRequest([
       { path: `${at}/${source ? 'source/code' : 'wasm_binary'}`, message: 'refused' in answer ? answer.refused : 'could not be examined' },
     ])
-  const { kind, extismFunction, binary } = answer.inspected
-  return { kind, extismFunction, binary, sha256: sha256Of(binary), parameters }
+  const { inspected, binary } = answer
+  return { kind: inspected.kind, extismFunction: inspected.extismFunction, binary, sha256: sha256Of(binary), parameters }
 }
