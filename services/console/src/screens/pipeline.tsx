@@ -25,21 +25,12 @@ import { Canary } from '../parts/canary.tsx'
 import { Hour } from '../parts/hour.tsx'
 import { Remove } from '../parts/remove.tsx'
 import { Replay } from '../parts/replay.tsx'
+import { OFFERED_ACTIONS } from '../offered-actions.ts'
 import { useAction, useQuery } from '../query.ts'
 import { glimpse } from '../records.ts'
 import { may } from '../session.ts'
 
 const REFRESH_MS = 2000
-
-/** What may be asked of a pipeline in this status. */
-const ACTIONS: Record<string, string[]> = {
-  created: ['start'],
-  stopped: ['start'],
-  failed: ['start', 'stop'],
-  running: ['pause', 'stop', 'restart'],
-  starting: ['stop'],
-  paused: ['resume', 'stop'],
-}
 
 /** One that was made to run starts by itself. */
 const metBy = ({ status, desired }: GetPipelineStatusResponse): string =>
@@ -50,7 +41,7 @@ function Actions({ id, status, onDone }: { id: string; status: string; onDone():
   if (!may('pipelines:write')) return null
   return (
     <div class="actions">
-      {(ACTIONS[status] ?? []).map((action) => (
+      {(OFFERED_ACTIONS[status] ?? []).map((action) => (
         <button
           key={action}
           type="button"
