@@ -14,6 +14,8 @@ export type CallSeed = {
   environment: Readonly<Record<string, string>>
   /** The start of what the call has written to its standard error: where languages say why they end. */
   complaint: string
+  /** Logs what the call has written without an end of its line. */
+  flushLines: () => void
 }
 
 /** The seed of an instance's calls, before the first one; `memoryOf` is set once the instance has a memory. */
@@ -25,6 +27,7 @@ export function newCallSeed(telemetry: Telemetry): CallSeed & { memoryOf?: WebAs
     memory: () => call.memoryOf,
     environment: {},
     complaint: '',
+    flushLines: () => {},
   }
   return call
 }

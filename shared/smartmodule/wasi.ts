@@ -4,14 +4,43 @@ import { CallEnded, type CallSeed, type HostFunctions } from './call-seed.ts'
 /** WASI preview 1: `clockid`. */
 const CLOCK_MONOTONIC = 1
 const STEADY_STEP = 1_000_000n
+const STANDARD_OUTPUT = 1
 const STANDARD_ERROR = 2
 const COMPLAINT_MAX = 300
+/** Of what is written at once. */
+const WRITTEN_BYTES_MAX = 65_536
+/** A line's end is no longer waited for then. */
+const LINE_BYTES_MAX = 4096
 /** Sizes of WASI's subscriptions and events, and the tag of a clock's. */
 const SUBSCRIPTION_BYTES = 48
 const EVENT_BYTES = 32
 const EVENT_CLOCK = 0
 const ERRNO_BADF = 8
 const ERRNO_NOSYS = 52
+
+/** What is written to standard output and standard error, as lines of the log: a program may write a line piece by piece. */
+function openOutput(call: CallSeed): (fd: number, bytes: Buffer) => void {
+  // As `latin1`, because a character may be written in two pieces.
+  const begun = new Map([
+    [STANDARD_OUTPUT, ''],
+    [STANDARD_ERROR, ''],
+  ])
+  const log = (fd: number, line: string) => {
+    const text = Buffer.from(line, 'latin1').toString('utf8').trimEnd()
+    if (text !== '') call.telemetry.log(fd === STANDARD_ERROR ? 'warn' : 'info', text)
+  }
+  call.flushLines = () => {
+    for (const [fd, line] of begun) if (line !== '') log(fd, line)
+    for (const fd of begun.keys()) begun.set(fd, '')
+  }
+  return (fd, bytes) => {
+    const lines = ((begun.get(fd) ?? '') + bytes.toString('latin1')).split('\n')
+    const last = lines.pop()!
+    for (const line of lines) log(fd, line)
+    begun.set(fd, last.length < LINE_BYTES_MAX ? last : '')
+    if (last.length >= LINE_BYTES_MAX) log(fd, last)
+  }
+}
 
 /** They read `call` on each use. `draw` gives random numbers of 32 bits. */
 export function wasiFunctions(call: CallSeed, draw: () => number): HostFunctions[string] {
@@ -29,6 +58,7 @@ export function wasiFunctions(call: CallSeed, draw: () => number): HostFunctions
     return new DataView(memory.buffer)
   }
   const environment = () => Object.entries(call.environment).map(([name, value]) => Buffer.from(`${name}=${value}\0`))
+  const output = openOutput(call)
   const zero = () => 0
   const badFile = () => ERRNO_BADF
   const writeTwoZeros = (first: number, second: number) => {
@@ -71,16 +101,17 @@ export function wasiFunctions(call: CallSeed, draw: () => number): HostFunctions
       return 0
     },
     fd_write: (fd: number, vectors: number, count: number, written: number) => {
+      if (fd !== STANDARD_OUTPUT && fd !== STANDARD_ERROR) return ERRNO_BADF
       const memory = view()
       let total = 0
       for (let i = 0; i < count; i++) {
         const pointer = memory.getUint32(vectors + i * 8, true)
         const length = memory.getUint32(vectors + i * 8 + 4, true)
-        if (length > 0 && total < 65_536) {
-          const text = Buffer.from(memory.buffer, pointer, Math.min(length, 65_536)).toString('utf8')
+        if (length > 0 && total < WRITTEN_BYTES_MAX) {
+          const bytes = Buffer.from(memory.buffer, pointer, Math.min(length, WRITTEN_BYTES_MAX))
           if (fd === STANDARD_ERROR && call.complaint.length < COMPLAINT_MAX)
-            call.complaint += text.slice(0, COMPLAINT_MAX - call.complaint.length)
-          call.telemetry.log(fd === STANDARD_ERROR ? 'warn' : 'info', text.trimEnd())
+            call.complaint += bytes.toString('utf8').slice(0, COMPLAINT_MAX - call.complaint.length)
+          output(fd, bytes)
         }
         total += length
       }

@@ -1,5 +1,6 @@
 /** A measure with a wrong name, or of no number: said in the log, and not with each record again. */
 import { expect, it } from 'vitest'
+import { newCallSeed } from '../../shared/smartmodule/call-seed.ts'
 import { hostFunctions } from '../../shared/smartmodule/imports.ts'
 
 function setUp() {
@@ -10,7 +11,7 @@ function setUp() {
     log: (level: string, line: string) => void lines.push(`${level} ${line}`),
     measure: (kind: string, name: string, value: number) => void measured.push(`${kind} ${name} ${value}`),
   }
-  const { dps } = hostFunctions({ offset: 0n, timestampMs: 0, environment: {}, complaint: '', memory: () => memory, telemetry })
+  const { dps } = hostFunctions({ ...newCallSeed(telemetry), memory: () => memory })
   const count = (name: string, value: number): void => {
     const bytes = Buffer.from(name)
     new Uint8Array(memory.buffer).set(bytes, 8)

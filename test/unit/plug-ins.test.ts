@@ -10,7 +10,7 @@ import { decodeTransformRecord, encodeTransformRecord } from '../../shared/smart
 import { compileSmartModule } from '../../shared/smartmodule/compile.ts'
 import { extism, toBinary } from '../attack/modules/module-builder.ts'
 import { openTestChain, type ChainResult } from '../harness/chains.ts'
-import { buildGo } from '../harness/compiled-fixtures.ts'
+import { buildGo, buildGoPlugin } from '../harness/compiled-fixtures.ts'
 import { limitMs } from '../harness/machine-speed.ts'
 
 setFlagsFromString('--expose-gc')
@@ -102,6 +102,16 @@ describe('a data transform of Redpanda', () => {
     // Worked out by hand: key "k", no value, a header h with the value v.
     const transformed = { key: Buffer.from('k'), value: null, headers: [['h', Buffer.from('v')]] as [string, Buffer][] }
     expect(encodeTransformRecord(transformed).toString('hex')).toBe('026b010202680276')
+  })
+})
+
+describe('an Extism plug-in', () => {
+  it('in Go says why it ended', { timeout: limitMs(300_000) }, async (context) => {
+    const binary = await buildGoPlugin('map')
+    if (!binary) return context.skip('there is no Go on this machine, or no way to its modules')
+    const { values, failures } = await (await open(binary)).run(['{"name":"a"}', '{"name":"panic"}', '{"name":"b"}'])
+    expect(values.map((value) => JSON.parse(value!).name)).toEqual(['A', 'B'])
+    expect(failures).toMatchObject([{ delta: 1, code: 'module_trapped', message: expect.stringMatching(/: panic: as told/) }])
   })
 })
 

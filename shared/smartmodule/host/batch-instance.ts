@@ -2,12 +2,12 @@
  * One instance of a `batch` SmartModule (ABI 1), loaded by Extism and called through its linear memory: bytes in, bytes out.
  * HOT: nothing here runs per record except reading error entries. The guest's output is untrusted.
  */
-import { reasonOf } from '../../errors/reason-of.ts'
 import createPlugin, { type ExtismPluginOptions } from '@extism/extism'
 import type { LogLevel } from '../../model/telemetry.ts'
 import { SMARTMODULE_LIMITS, SmartModuleTrap, type BatchExports, type InitDocument } from '../abi.ts'
 import { newCallSeed, type CallSeed, type HostFunctions, type Telemetry } from '../call-seed.ts'
 import { hostFunctions } from '../imports.ts'
+import { whyEnded } from '../why-ended.ts'
 import { fillSection, isSection, type Kernel } from './kernel.ts'
 import type { BatchContext, StepInstance } from './step.ts'
 
@@ -33,17 +33,8 @@ export async function openBatchInstance(module: WebAssembly.Module, document: In
       memoryBytes: () => exports.memory.buffer.byteLength,
     }
   } catch (error) {
-    throw error instanceof SmartModuleTrap ? error : new SmartModuleTrap(step, `failed while starting: ${trapReasonOf(error)}`)
+    throw error instanceof SmartModuleTrap ? error : new SmartModuleTrap(step, `failed while starting: ${whyEnded(error, call)}`)
   }
-}
-
-/**
- * Why a call trapped. AssemblyScript's allocator ends in a bare `unreachable` when memory runs out; other languages compile a panic to one.
- */
-function trapReasonOf(error: unknown): string {
-  const reason = reasonOf(error)
-  const memory = `the ${(SMARTMODULE_LIMITS.memory_pages_max * 64) >> 10} MiB of memory that an instance may take`
-  return reason === 'unreachable' ? `unreachable: it is out of memory, having asked for more than ${memory}, or gave up by itself` : reason
 }
 
 /** The functions as Extism calls them: with a context of its own in front, which is left out. */
@@ -86,6 +77,7 @@ function runBatch(exports: BatchExports, call: CallSeed, document: InitDocument,
   const count = kernel.currentCount()
   call.offset = context.baseOffset
   call.timestampMs = Number(context.maxTimestamp)
+  call.complaint = ''
   let result: number
   try {
     const pointer = exports.dps_alloc(length)
@@ -102,7 +94,9 @@ function runBatch(exports: BatchExports, call: CallSeed, document: InitDocument,
       context.attributes,
     )
   } catch (error) {
-    throw error instanceof SmartModuleTrap ? error : new SmartModuleTrap(step, trapReasonOf(error))
+    throw error instanceof SmartModuleTrap ? error : new SmartModuleTrap(step, whyEnded(error, call))
+  } finally {
+    call.flushLines()
   }
   bytesOf(exports, result, RESULT_BYTES, step)
   const block = new DataView(exports.memory.buffer, result >>> 0, RESULT_BYTES)

@@ -8,6 +8,7 @@ import { elementSpans } from '../../../model/json-members.ts'
 import { SmartModuleTrap, type InitDocument } from '../../abi.ts'
 import { CallEnded, newCallSeed, type Telemetry } from '../../call-seed.ts'
 import { hostFunctions } from '../../imports.ts'
+import { whyEnded } from '../../why-ended.ts'
 import type { Kernel } from '../kernel.ts'
 import type { BatchContext, StepInstance } from '../step.ts'
 import { openExtismEnv, type ExtismEnv } from './extism-env.ts'
@@ -45,7 +46,15 @@ export async function openExtismInstance(
     const called = instance.exports[functionName]
     plugIn = (sendsRequests(module) ? promising(called) : called) as PlugIn
   } catch (error) {
-    throw new SmartModuleTrap(document.step, `failed while starting: ${reasonOf(error)}`)
+    throw new SmartModuleTrap(document.step, `failed while starting: ${whyEnded(error, call)}`)
+  }
+
+  async function run(kernel: Kernel, context: BatchContext): Promise<void> {
+    try {
+      await runRecords(kernel, context)
+    } finally {
+      call.flushLines()
+    }
   }
 
   async function runRecords(kernel: Kernel, context: BatchContext): Promise<void> {
@@ -54,6 +63,7 @@ export async function openExtismInstance(
       const input = section.inputs[record]!
       call.offset = section.offsetOf(record)
       call.timestampMs = Number(section.timeOf(record))
+      call.complaint = ''
       let outcome: Outcome
       try {
         env.begin(input)
@@ -65,7 +75,7 @@ export async function openExtismInstance(
       } catch (error) {
         // The call was cut off: what its instance holds is not to be trusted. A RangeError is a stack that overflowed.
         if (error instanceof WebAssembly.RuntimeError || error instanceof CallEnded || error instanceof RangeError)
-          throw new SmartModuleTrap(document.step, reasonOf(error))
+          throw new SmartModuleTrap(document.step, whyEnded(error, call))
         section.fail(record, reasonOf(error))
         continue
       }
@@ -74,7 +84,7 @@ export async function openExtismInstance(
     }
     section.finish()
   }
-  return { run: runRecords, memoryBytes: () => (call.memoryOf?.buffer.byteLength ?? 0) + env.memoryBytes() }
+  return { run, memoryBytes: () => (call.memoryOf?.buffer.byteLength ?? 0) + env.memoryBytes() }
 }
 
 /** Throws CallEnded for an output of more than `bytesMax`, and an error with the plug-in's own text when it reports one. */

@@ -7,6 +7,7 @@ import { FLUVIO_FUNCTIONS } from '../../../model/smartmodule-kind.ts'
 import { SmartModuleTrap, type InitDocument } from '../../abi.ts'
 import { newCallSeed, type Telemetry } from '../../call-seed.ts'
 import { hostFunctions } from '../../imports.ts'
+import { whyEnded } from '../../why-ended.ts'
 import type { Kernel } from '../kernel.ts'
 import type { BatchContext, StepInstance } from '../step.ts'
 import { decodeHint, decodeOutput, encodeInput, encodeParameters, FLUVIO_VERSION, type FluvioOutput } from './fluvio-encoding.ts'
@@ -53,6 +54,7 @@ export async function openFluvioInstance(module: WebAssembly.Module, document: I
     try {
       guest.seed.offset = section.offsetOf(records[0]!)
       guest.seed.timestampMs = Number(section.timeOf(records[0]!))
+      guest.seed.complaint = ''
       const inputs = records.map((record) => ({
         offsetDelta: section.records[record]!.offsetDelta,
         timestampDelta: section.timeOf(record) - context.baseTimestamp,
@@ -63,7 +65,9 @@ export async function openFluvioInstance(module: WebAssembly.Module, document: I
       context.alive()
       return output
     } catch (error) {
-      throw new SmartModuleTrap(step, reasonOf(error))
+      throw new SmartModuleTrap(step, whyEnded(error, guest.seed))
+    } finally {
+      guest.seed.flushLines()
     }
   }
 

@@ -3,10 +3,10 @@
  * ever. It runs in a stack of its own (JavaScript Promise Integration), which waits in `read_batch_header` between two batches. Whatever it
  * writes after reading a record is that record's output.
  */
-import { reasonOf } from '../../../errors/reason-of.ts'
 import { SmartModuleTrap, type InitDocument } from '../../abi.ts'
 import { CallEnded, newCallSeed, type CallSeed, type HostFunctions, type Telemetry } from '../../call-seed.ts'
 import { hostFunctions } from '../../imports.ts'
+import { whyEnded } from '../../why-ended.ts'
 import type { BatchContext, StepInstance } from '../step.ts'
 import { instantiatePlugIn, promising, suspending } from './instantiate.ts'
 import { decodeTransformRecord, decodeTopic, encodeTransformRecord } from './transform-record.ts'
@@ -67,17 +67,12 @@ export async function openRedpandaInstance(
         if (work.read < records.length) throw new Error('asked for another batch before it had read all records of this one')
       } catch (error) {
         throw error instanceof SmartModuleTrap ? error : new SmartModuleTrap(step, whyEnded(error, call))
+      } finally {
+        call.flushLines()
       }
       section.finish()
     },
   }
-}
-
-/** With what the program last wrote to its standard error: where languages say why they end. */
-function whyEnded(error: unknown, { complaint }: CallSeed): string {
-  // The paragraph in front of Go's list of goroutines.
-  const [said = ''] = complaint.trim().split('\n\n')
-  return said === '' ? reasonOf(error) : `${reasonOf(error)}: ${said}`
 }
 
 function openGuest(call: CallSeed): {
