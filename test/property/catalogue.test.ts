@@ -111,19 +111,32 @@ describe('texts and names', () => {
     const chain = await openTestChain([{ name: 'dps/timestamp', config: { field: 'at', format: 'DD/MM/YYYY' } }])
     const { records } = await chain.run(['{"at":"22\\/11\\/2026"}'])
     expect(records.map(({ timestampDelta }) => 1000n + timestampDelta)).toEqual([BigInt(Date.parse('2026-11-22T00:00:00Z'))])
-    expect(await made('flatten', {}, '{"a.b":1,"a":{"b":2}}')).toBe('two members have the same name')
-    expect(await made('flatten', {}, '{"a.b":1,"\\u0061":{"b":2}}')).toBe('two members have the same name')
-    expect(await made('parse', { field: 't', format: 'key_value' }, '{"t":"a=1 a=2"}')).toBe(
-      'the field t is not a list of pairs: "a=1 a=2"',
-    )
+    expect(await made('flatten', {}, '{"a.b":1,"a":{"b":2}}')).toBe('two members have the same name: "a.b"')
+    expect(await made('flatten', {}, '{"a.b":1,"\\u0061":{"b":2}}')).toBe('two members have the same name: "\\u0061.b"')
+    expect(await made('parse', { field: 't', format: 'key_value' }, '{"t":"a=1 a=2"}')).toBe('the field t has a name twice: "a"')
     expect(await made('parse', { field: 't', format: 'key_value' }, '{"t":"a=b\\u0000c=d"}')).toBe('{"t":{"a":"b\\u0000c=d"}}')
     // Beyond a few members by a table of their names.
     const many = (last: string) => `{${Array.from({ length: 40 }, (_, n) => `"é${n}":0,`).join('')}${last}}`
-    expect(await made('flatten', {}, many('"a":1,"\\u0061":2'))).toBe('two members have the same name')
+    expect(await made('flatten', {}, many('"a":1,"\\u0061":2'))).toBe('two members have the same name: "\\u0061"')
     expect(await made('flatten', {}, many('"\\u00e97":{"b":1}'))).toBe(many('"\\u00e97.b":1'))
-    expect(await made('flatten', {}, many('"\\u00e97":2'))).toBe('two members have the same name')
+    expect(await made('flatten', {}, many('"\\u00e97":2'))).toBe('two members have the same name: "\\u00e97"')
     expect(await made('explode', { field: 'l' }, '[1]')).toBe('the value is not a JSON object')
   })
+})
+
+it.each([
+  ['route-by', { fields: ['a'] }, null],
+  ['timestamp', { field: 'a' }, 'soon'],
+  ['validate', { field: 'a', schema: { type: 'string' } }, 5],
+  ['text-classifier', { field: 'a', output_field: 'b' }, 5],
+  ['lookup', { field: 'a', into: 'b', table: { x: 1 }, on_missing: 'fail' }, 'y'],
+])('dps/%s tells a field that is not there from one that it can’t use', async (name, config, unusable) => {
+  const chain = await openTestChain([{ name: `dps/${name}`, config: { ...config } }])
+  const { failures } = await chain.run(['{"b":1}', JSON.stringify({ a: unusable })])
+  expect(failures).toMatchObject([
+    { delta: 0, code: 'field_missing', message: 'the field a is missing' },
+    { delta: 1, code: 'record_failed', message: expect.stringContaining('the field a') },
+  ])
 })
 
 it('50,000 members are looked through for twins in a moment, record after record', async () => {
@@ -134,7 +147,7 @@ it('50,000 members are looked through for twins in a moment, record after record
   const parse = await openTestChain([{ name: 'dps/parse', config: { field: 't', format: 'key_value' } }])
   expect(await bestOf(async () => expect((await flatten.run([flat!])).values).toEqual([flat]))).toBeLessThan(limitMs(400))
   expect(await bestOf(() => parse.run([JSON.stringify({ t: pairs })]))).toBeLessThan(limitMs(400))
-  expect((await flatten.run([twins!])).failures.map(({ message }) => message)).toEqual(['two members have the same name'])
+  expect((await flatten.run([twins!])).failures.map(({ message }) => message)).toEqual(['two members have the same name: "n7"'])
   expect((await flatten.run(['{"a":1}', flat!])).values).toEqual(['{"a":1}', flat])
   const before = flatten.memoryBytes(0)
   for (let turn = 0; turn < 5; turn++) await flatten.run([flat!, twins!])

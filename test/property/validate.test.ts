@@ -9,7 +9,26 @@ import { describe, expect, it } from 'vitest'
 import { openTestChain } from '../harness/chains.ts'
 
 const leaf = fc.oneof(
-  fc.constantFrom(null, true, false, 0, 1, -1, 2.5, 10, 1e15, '', 'a', 'ab', 'äöü', '2026-11-23', 'x@y.de', 9007199254740991),
+  fc.constantFrom(
+    null,
+    true,
+    false,
+    0,
+    1,
+    -1,
+    2.5,
+    10,
+    1e15,
+    '',
+    'a',
+    'ab',
+    'äöü',
+    '2026-11-23',
+    'x@y.de',
+    'ü@x.de',
+    'x@ü.de',
+    9007199254740991,
+  ),
   fc.integer({ min: -20, max: 20 }),
 )
 const { value: document } = fc.letrec((tie) => ({

@@ -1,5 +1,6 @@
 /** dps/flatten: lifts the members of nested objects to the top, under their paths as names. */
-import { Config, Kind, Record, Writer, closeOf, kindAt, hasTwins, numberOf, skipChecked, skipSpace } from 'dps'
+import { Config, Kind, Record, Writer, closeOf, keyEnd, keyStart, kindAt, numberOf, skipChecked, skipSpace, twinMember } from 'dps'
+import { excerpt } from 'dps/text'
 import { TOO_LARGE, fits } from 'dps/abi'
 
 const prefix = new Writer()
@@ -62,5 +63,7 @@ export function map(record: Record): void {
   if (isTooLarge) return record.fail(TOO_LARGE)
   out.byte(125)
   record.commit(out)
-  if (record.parse() && hasTwins()) record.fail('two members have the same name')
+  if (!record.parse()) return
+  const twin = twinMember()
+  if (twin >= 0) record.fail('two members have the same name: ' + excerpt(keyStart(twin) - 1, keyEnd(twin) + 1))
 }

@@ -1,5 +1,6 @@
 /** dps/lookup: adds what a table in the config says of a field's value. */
-import { Config, Kind, Members, Path, Record, Segment, textOf } from 'dps'
+import { Config, FIELD_MISSING, Kind, Members, Path, Record, Segment, textOf } from 'dps'
+import { excerpt } from 'dps/text'
 
 const enum Missing { Null, Keep, Fail, Drop }
 const MISSING: string[] = ['null', 'keep', 'fail', 'drop']
@@ -46,7 +47,10 @@ export function filterMap(record: Record): bool {
     record.setBytes(into, changetype<usize>(found), found.byteLength)
     return true
   }
-  if (onMissing == Missing.Fail) record.fail('the table has nothing for the field ' + field)
+  if (onMissing == Missing.Fail) {
+    if (slice.kind == Kind.Missing) record.fail('the field ' + field + ' is missing', FIELD_MISSING)
+    else record.fail('the table has nothing for the field ' + field + ': ' + excerpt(slice.start, slice.end))
+  }
   if (onMissing == Missing.Null) record.setBytes(into, changetype<usize>(otherwise), otherwise.byteLength)
   return onMissing != Missing.Drop
 }

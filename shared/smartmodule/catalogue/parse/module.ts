@@ -1,5 +1,5 @@
 /** dps/parse: makes values of a text: JSON, a line of separated values, or pairs such as `level=warn user="Ada L."`. */
-import { Config, Items, Kind, Path, Record, Segment, Writer, hasTwins, kindAt, parseJson, skipSpace, textOf, unescape } from 'dps'
+import { Config, Items, Kind, Path, Record, Segment, Writer, keyEnd, keyStart, kindAt, parseJson, skipSpace, textOf, twinMember, unescape } from 'dps'
 import { excerpt } from 'dps/text'
 
 let field: string = ''
@@ -162,11 +162,13 @@ export function map(record: Record): void {
   } else isRead = format == 'csv' ? readCsv() : readPairs()
   if (isRead && format == 'key_value') {
     parseJson(out.start, out.at)
-    isRead = !hasTwins()
+    const twin = twinMember()
+    if (twin >= 0 && !keepsText) record.fail('the field ' + field + ' has a name twice: ' + excerpt(keyStart(twin) - 1, keyEnd(twin) + 1))
+    isRead = twin < 0
     record.parse()
   }
   if (isRead) isRead = setValue(record)
-  if (!isRead && !keepsText) {
+  if (!isRead && !keepsText && record.failure === null) {
     const wanted = format == 'json' ? 'JSON' : format == 'csv' ? 'a line of ' + columns.length.toString() + ' values' : 'a list of pairs'
     record.fail('the field ' + field + ' is not ' + wanted + ': ' + excerpt(start, end))
   }

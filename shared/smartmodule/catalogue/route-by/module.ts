@@ -1,5 +1,5 @@
 /** dps/route-by: makes a record's key of its fields, by which it is spread over partitions. */
-import { Config, Items, Kind, Path, Record, Writer, kindAt, textOf, unescape } from 'dps'
+import { Config, FIELD_MISSING, Items, Kind, Path, RECORD_FAILED, Record, Writer, kindAt, textOf, unescape } from 'dps'
 
 let paths: Path[] = []
 let names: string[] = []
@@ -28,7 +28,8 @@ export function filterMap(record: Record): bool {
     if (i > 0) key.bytes(changetype<usize>(separator), separator.byteLength)
     const slice = record.find(paths[i])
     if (slice.kind == Kind.Missing || slice.kind == Kind.Null) {
-      if (!keepsKey) record.fail('the field ' + names[i] + (slice.kind == Kind.Null ? ' is null' : ' is missing'))
+      const isMissing = slice.kind == Kind.Missing
+      if (!keepsKey) record.fail('the field ' + names[i] + (isMissing ? ' is missing' : ' is null'), isMissing ? FIELD_MISSING : RECORD_FAILED)
       return true
     }
     if (slice.kind != Kind.String) {

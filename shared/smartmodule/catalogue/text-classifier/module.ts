@@ -2,12 +2,13 @@
  * dps/text-classifier: labels the text of a field. Without `labels`: by sentiment (a lexicon, negations and intensifiers). With `labels`:
  * by their keywords, or by a multinomial naive Bayes classifier trained at start on their examples.
  */
-import { Config, Kind, Path, Record, Segment, Slice, Writer, closeOf, kindAt, skipChecked, skipSpace, textOf, unescape } from 'dps'
+import { Config, FIELD_MISSING, Kind, Path, RECORD_FAILED, Record, Segment, Slice, Writer, closeOf, kindAt, skipChecked, skipSpace, textOf, unescape } from 'dps'
 import { afterPause, nextToken, token } from './words'
 import { LEXICON, NEGATIONS, INTENSIFIERS } from 'dps/lexicon'
 
 const enum Mode { Sentiment, Keywords, Bayes }
 
+let fieldName: string = ''
 let field: Path = new Path('')
 let output: Segment = new Segment('')
 let mode: Mode = Mode.Sentiment
@@ -219,7 +220,8 @@ function trainLabels(config: Config, slice: Slice): void {
 }
 
 export function init(config: Config): void {
-  field = new Path(config.text('field'))
+  fieldName = config.text('field')
+  field = new Path(fieldName)
   const name = config.text('output_field')
   if (name.length == 0) config.refuse('config.output_field must not be empty')
   output = new Segment(name)
@@ -314,7 +316,8 @@ let scratchCapacity: usize = 0
 export function map(record: Record): void {
   const slice = record.find(field)
   if (slice.kind != Kind.String) {
-    record.fail(slice.kind == Kind.Missing ? 'the field to classify is missing' : 'the field to classify is not a string', 10)
+    const isMissing = slice.kind == Kind.Missing
+    record.fail('the field ' + fieldName + (isMissing ? ' is missing' : ' is not a text'), isMissing ? FIELD_MISSING : RECORD_FAILED)
     return
   }
   let start = slice.start + 1

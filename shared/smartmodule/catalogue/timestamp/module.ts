@@ -1,5 +1,5 @@
 /** dps/timestamp: gives a record the time that one of its fields has. */
-import { Config, Kind, Path, Record, Writer, hasBackslash, textOf, unescape } from 'dps'
+import { Config, FIELD_MISSING, Kind, Path, RECORD_FAILED, Record, Writer, hasBackslash, textOf, unescape } from 'dps'
 import { afterBlanks, beforeBlanks, excerpt } from 'dps/text'
 import { formatProblem, milliseconds, readFormatted, readIso, tokensOf } from 'dps/time'
 
@@ -50,6 +50,9 @@ export function filterMap(record: Record): bool {
   }
   const isRead = (isText || (slice.kind == Kind.Number && tokens.length > 0)) && (tokens.length > 0 ? readFormatted(tokens, start, end) : readIso(start, end, false))
   if (isRead) record.setTimestamp(milliseconds())
-  else if (!keepsTime) record.fail('the field ' + field + ' ' + failureOf(slice.kind, slice.start, slice.end))
+  else if (!keepsTime) {
+    const code = slice.kind == Kind.Missing ? FIELD_MISSING : RECORD_FAILED
+    record.fail('the field ' + field + ' ' + failureOf(slice.kind, slice.start, slice.end), code)
+  }
   return true
 }

@@ -70,7 +70,7 @@ function email(): bool {
   const start = at
   let before = 46
   for (let c = byte(); c != 64; c = byte()) {
-    const isAtom = isWordByte(c) || c > 127 || c == 33 || (c >= 35 && c <= 39) || c == 42 || c == 43 || c == 45 || c == 47 || c == 61 || c == 63 || (c >= 94 && c <= 96) || (c >= 123 && c <= 126)
+    const isAtom = isWordByte(c) || c == 33 || (c >= 35 && c <= 39) || c == 42 || c == 43 || c == 45 || c == 47 || c == 61 || c == 63 || (c >= 94 && c <= 96) || (c >= 123 && c <= 126)
     if (!isAtom && (c != 46 || before == 46)) return false
     before = c
     at++
@@ -83,7 +83,7 @@ function email(): bool {
 function hostname(): bool {
   while (true) {
     const start = at
-    while (isWordByte(byte()) || byte() == 45 || byte() > 127) at++
+    while (isWordByte(byte()) || byte() == 45) at++
     if (at == start || at - start > 63 || load<u8>(start) == 45 || load<u8>(at - 1) == 45) return false
     if (at == end) return true
     if (!take(46)) return false

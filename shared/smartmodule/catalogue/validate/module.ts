@@ -1,5 +1,5 @@
 /** dps/validate: checks each record against a JSON Schema; what is not valid fails, is dropped, or goes on with a word about it. */
-import { Config, Kind, Path, Record, Segment, findMember, kindAt, parseJson, skipSpace, valueStart } from 'dps'
+import { Config, FIELD_MISSING, Kind, Path, RECORD_FAILED, Record, Segment, findMember, kindAt, parseJson, skipSpace, valueStart } from 'dps'
 import { leavesBytes } from 'dps/abi'
 import { fromJson } from '../cel/json'
 import { Value, makeConstants, startWork } from '../cel/value'
@@ -58,11 +58,13 @@ export function filterMap(record: Record): bool {
   while (end > start && load<u8>(end - 1) <= 32) end--
   let valid = true
   let why = ''
+  let code = RECORD_FAILED
   if (path !== null) {
     const slice = record.find(path!)
     if (slice.kind == Kind.Missing) {
       valid = false
       why = missing
+      code = FIELD_MISSING
     }
     start = slice.start
     end = slice.end
@@ -79,6 +81,6 @@ export function filterMap(record: Record): bool {
     if (report !== null && then == Then.Keep) tell(record, report!, valid, why)
     return true
   }
-  if (then == Then.Fail) record.fail(why)
+  if (then == Then.Fail) record.fail(why, code)
   return false
 }

@@ -140,8 +140,8 @@ function compareNames(a: i32, b: i32): i32 {
   return order != 0 ? order : ((first > second) as i32) - ((first < second) as i32)
 }
 
-/** Like `hasTwins`, in a time that no choice of names makes longer: they are sorted. */
-function hasTwinsSorted(): bool {
+/** Like `twinMember`, in a time that no choice of names makes longer: they are sorted. */
+function twinOfSorted(): i32 {
   let bytes: usize = 8
   for (let i = 0; i < memberCount; i++) bytes += keyEnd(i) - keyStart(i)
   const names = heap.alloc(bytes)
@@ -159,17 +159,17 @@ function hasTwinsSorted(): bool {
   }
   starts[memberCount] = to
   order.sort(compareNames)
-  let isFound = false
-  for (let i = 1; !isFound && i < memberCount; i++) isFound = compareNames(order[i - 1], order[i]) == 0
+  let twin = -1
+  for (let i = 1; twin < 0 && i < memberCount; i++) if (compareNames(order[i - 1], order[i]) == 0) twin = order[i]
   heap.free(names)
-  return isFound
+  return twin
 }
 
-/** Whether any two members of the last parsed object have the same name. */
-export function hasTwins(): bool {
+/** A member of the last parsed object that has the same name as another one; -1 if there is none. */
+export function twinMember(): i32 {
   if (memberCount <= PAIRED_MAX) {
-    for (let i = 1; i < memberCount; i++) for (let k = 0; k < i; k++) if (isSameName(k, i)) return true
-    return false
+    for (let i = 1; i < memberCount; i++) for (let k = 0; k < i; k++) if (isSameName(k, i)) return i
+    return -1
   }
   let size = 64
   while (size < memberCount * 2) size <<= 1
@@ -180,13 +180,16 @@ export function hasTwins(): bool {
   for (let i = 0; i < memberCount; i++) {
     let at = nameHash(i) & mask
     for (; unchecked(places[at]) != 0; at = (at + 1) & mask) {
-      if (isSameName((unchecked(places[at]) - 1) as i32, i)) return true
-      if (--looks < 0) return hasTwinsSorted()
+      if (isSameName((unchecked(places[at]) - 1) as i32, i)) return i
+      if (--looks < 0) return twinOfSorted()
     }
     unchecked((places[at] = (i + 1) as u32))
   }
-  return false
+  return -1
 }
+
+/** Whether any two members of the last parsed object have the same name. */
+export function hasTwins(): bool { return twinMember() >= 0 }
 
 /** Fills `into` with the value at `path` of the last parsed document whose top level is an object. */
 export function findPath(path: Path, into: Slice): bool {

@@ -18,6 +18,10 @@ export function copyFast(to: usize, from: usize, length: usize): void {
   }
   for (let i: usize = 0; i < length; i += 16) v128.store(to + i, v128.load(from + i))
 }
+/** Codes of records that fail, which dead letters show as `record_failed` and `field_missing`. */
+export const RECORD_FAILED: u32 = 1
+export const FIELD_MISSING: u32 = 10
+
 /** From here on a buffer grows by a quarter: an instance's 64 MiB hold few that are twice as large as what is in them. */
 const LARGE: usize = 1 << 20
 /** From here on the room for a text in JSON is counted, not taken six times as large. */
@@ -164,7 +168,7 @@ export class Record {
   }
 
   /** Fails this record with a message: it becomes a dead letter (or what the policy says), and the other records go on. */
-  fail(message: string, code: u32 = 1): void {
+  fail(message: string, code: u32 = RECORD_FAILED): void {
     this.failure = message
     this.failureCode = code
   }
