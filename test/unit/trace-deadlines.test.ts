@@ -73,6 +73,25 @@ describe('a step in a trace', () => {
     expect(limits).toEqual([1000, 5000, 3000, 1000, 5000, 3000, 1000, 5000, 3000])
   })
 
+  it(
+    'that has not returned when a client’s time is over is shown, if it had a second of CPU time',
+    { timeout: limitMs(60_000) },
+    async () => {
+      const binary = Buffer.from(await compileSmartModule(HANGS_ON_SECOND))
+      // As where other work leaves a process little: its time is over before its CPU time is.
+      const hurried =
+        (wallMs: number): Workshop['run'] =>
+        (account, job, deadlines, onProgress) =>
+          workshop.run(account, job, { ...deadlines, cpuMs: 600_000, quietCpuMs: () => 600_000, wallMs }, onProgress)
+      const { traced, hanging } = await trace(binary, [undefined], hurried(limitMs(6000)))
+      expect(traced).toHaveLength(1)
+      expect(hanging?.steps[0]?.error?.code).toBe('module_timeout')
+      // No client waits for this one, and a busy machine is no fault of the step's.
+      const late = trace(binary, [undefined], hurried(limitMs(6000)), { traceWallMs: 45_000 })
+      await expect(late).rejects.toMatchObject({ code: 'unavailable' })
+    },
+  )
+
   it('may wait for a busy machine for as long as a client does, and longer where none waits', async () => {
     const waits: number[] = []
     const refused: Workshop['run'] = async (_account, _job, { wallMs }) => {

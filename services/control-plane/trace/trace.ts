@@ -103,7 +103,7 @@ export type RunTrace = { records: SourceRecord[]; traced: Traced[]; hanging: Tra
 
 /** Throws ServiceError `conflict` when the chain does not start. */
 export async function runTrace(
-  { db, cacheFolder, workshop, connectorDefaults, traceWallMs = DEADLINES.wallMs }: TraceDeps,
+  { db, cacheFolder, workshop, connectorDefaults, traceWallMs }: TraceDeps,
   chain: Chain,
   found: SourceRecord[],
   unstored: Binaries = new Map(),
@@ -137,8 +137,10 @@ export async function runTrace(
     },
     {
       cpuMs: DEADLINES.cpuMs,
-      wallMs: traceWallMs,
+      wallMs: traceWallMs ?? DEADLINES.wallMs,
       quietCpuMs: () => callMsOf(chain.steps[trace.at()]),
+      // A client learns more from the step that was at work than from being told to try again.
+      ...(traceWallMs === undefined ? { lateCpuMs: CALL_MS_MIN } : {}),
       isWaiting: chain.steps.some(({ allowed_hosts }) => allowed_hosts),
     },
     trace.onProgress,

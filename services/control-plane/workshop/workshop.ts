@@ -17,6 +17,8 @@ export type Deadlines = {
   lastFromMs?: number
   /** CPU time that may pass without progress, asked anew at each look; without it only `cpuMs` counts. */
   quietCpuMs?: () => number
+  /** CPU time without progress from which on the job itself is at fault for a missed `wallMs`, however busy the machine is. */
+  lateCpuMs?: number
   /** It waits for an account's server, whose fault a missed `wallMs` is. A job that only computes misses it where the machine is busy. */
   isWaiting?: boolean
 }
@@ -62,7 +64,7 @@ export function openWorkshop({ count, env }: { count: number; env: Record<string
   const runUntil =
     (signal?: AbortSignal): Workshop['run'] =>
     async (accountId, job, deadlines, onProgress) => {
-      const { cpuMs, wallMs, lastFromMs = cpuMs * LAST_FROM, quietCpuMs = () => cpuMs, isWaiting = false } = deadlines
+      const { cpuMs, wallMs, lastFromMs = cpuMs * LAST_FROM, quietCpuMs = () => cpuMs, lateCpuMs = Infinity, isWaiting = false } = deadlines
       const child = await pool.acquire(accountId, isWaiting ? 'waits' : 'computes', signal)
       // Until it is ready it is not to blame for anything, and the next job needs not wait as long.
       let isGood = true
@@ -89,10 +91,10 @@ export function openWorkshop({ count, env }: { count: number; env: Record<string
             isLast = true
             child.comeLast()
           }
-          if (usedMs > cpuMs || (cpuSeconds - cpuAtProgress) * 1000 > quietCpuMs())
-            answered.resolve({ refused: `it did not end within ${cpuMs / 1000} s of CPU time` })
+          const quietMs = (cpuSeconds - cpuAtProgress) * 1000
+          if (usedMs > cpuMs || quietMs > quietCpuMs()) answered.resolve({ refused: `it did not end within ${cpuMs / 1000} s of CPU time` })
           else if (performance.now() - from > wallMs)
-            if (isWaiting) answered.resolve({ refused: `it did not end within ${wallMs / 1000} s` })
+            if (isWaiting || quietMs > lateCpuMs) answered.resolve({ refused: `it did not end within ${wallMs / 1000} s` })
             else answered.reject(unavailable('enough CPU time', new Error(`the job was not done within ${wallMs / 1000} s`)))
         }, LOOK_MS)
         void child.ended.then(({ cause, isBlamed }) => {
