@@ -312,6 +312,10 @@ describe('a canary with a share', () => {
     await waitForRevision(client, id, 2)
     await write(client, from.id, numbers(1000, 50))
     await eventually('it is rolled back', async () => (await canaryOf(id)).status === 'rolled_back', 30_000)
+    // Also those of the round that stopped it, which the running version then handled.
+    const [, failed, of] = /^failed (\d+) of the (\d+) records/.exec((await canaryOf(id)).status_reason ?? '')!.map(Number)
+    expect(failed).toBeGreaterThan(0)
+    expect(await canaryOf(id)).toMatchObject({ handled: of, handled_failed: failed })
     await waitForTotal(client, to.id, 80)
     // Without a version it is the newest one.
     expect((await patch(id, { step: 1, share: 0.4 })).body.canary).toMatchObject({ version: '1.0.2' })

@@ -26,14 +26,18 @@ export function handledBy(
       .reduce((sum, each) => sum + (each.step === step + 1 && each.name === wanted && each.kind === 'count' ? each.sum : 0), 0)
   if (share === null) return { records: 0, failed: 0, isOff: false }
   const failing = own.find((task) => sumOf(CANARY_MEASURES.offFailed, [task]) > 0)
+  // What the task had handled by then, with the records of the round that stopped it: they were run again without the canary.
   const perRun = (wanted: string, task: Observed) => Math.round(sumOf(wanted, [task]) / sumOf(CANARY_MEASURES.off, [task]))
+  const excess = failing && {
+    records: perRun(CANARY_MEASURES.offRecords, failing),
+    failed: perRun(CANARY_MEASURES.offFailed, failing),
+  }
+  const others = failing ? own.filter((task) => task !== failing) : own
   return {
-    records: sumOf(CANARY_MEASURES.records),
-    failed: sumOf(CANARY_MEASURES.failed),
+    records: sumOf(CANARY_MEASURES.records, others) + (excess?.records ?? 0),
+    failed: sumOf(CANARY_MEASURES.failed, others) + (excess?.failed ?? 0),
     isOff: sumOf(CANARY_MEASURES.off) > 0,
-    ...(failing && {
-      excess: { records: perRun(CANARY_MEASURES.offRecords, failing), failed: perRun(CANARY_MEASURES.offFailed, failing) },
-    }),
+    ...(excess && { excess }),
   }
 }
 
