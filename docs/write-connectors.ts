@@ -35,14 +35,22 @@ function typeOf(schema: Schema): string {
 
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ')
 
-function tableOf(config: z.ZodObject): string {
-  const schema = z.toJSONSchema(config, { io: 'input' }) as Schema
-  const rows = Object.entries(schema.properties ?? {}).map(([name, member]) => {
+/** Whether a member's own members have meanings that rows of their own tell. */
+const isDescribed = ({ properties = {} }: Schema): boolean => Object.values(properties).some(({ description }) => description !== undefined)
+
+function rowsOf({ properties = {}, required = [] }: Schema, before = ''): string[] {
+  return Object.entries(properties).flatMap(([name, member]) => {
     const fallback = member.default === undefined ? '' : `; default \`${JSON.stringify(member.default)}\``
-    const needed = schema.required?.includes(name) ? 'required' : `optional${fallback}`
+    const needed = required.includes(name) ? 'required' : `optional${fallback}`
     const example = member.examples ? `; for example \`${JSON.stringify(member.examples[0])}\`` : ''
-    return `| \`${name}\` | ${cell(typeOf(member))} | ${cell(`${needed}${example}`)} | ${cell(member.description ?? '')} |`
+    const type = isDescribed(member) ? 'object' : typeOf(member)
+    const row = `| \`${before}${name}\` | ${cell(type)} | ${cell(`${needed}${example}`)} | ${cell(member.description ?? '')} |`
+    return isDescribed(member) ? [row, ...rowsOf(member, `${before}${name}.`)] : [row]
   })
+}
+
+function tableOf(config: z.ZodObject): string {
+  const rows = rowsOf(z.toJSONSchema(config, { io: 'input' }) as Schema)
   if (rows.length === 0) return 'No config.\n'
   return `| member | type | | meaning |\n|---|---|---|---|\n${rows.join('\n')}\n`
 }

@@ -6,6 +6,7 @@ import { TraceStep } from './observability.ts'
 import { contract, Id, Timestamp } from './contract.ts'
 import { StreamPlace } from './pipeline-requests.ts'
 import { CANARY_STATUSES, Pipeline } from './pipelines.ts'
+import { SmartModuleParams } from './smartmodules.ts'
 
 /** One record for which two versions gave different output. */
 export const Difference = z
@@ -94,7 +95,7 @@ export const compareSmartModuleVersionsContract = contract({
   isRead: true,
   mayConflict: true,
   request: {
-    params: IdParams,
+    params: SmartModuleParams,
     body: z.strictObject({
       before: Version,
       after: Version,

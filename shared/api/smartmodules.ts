@@ -270,6 +270,9 @@ const SmartModuleStatus = z
 
 const SourceShown = z.object({ language: z.literal('typescript'), code: z.string() }).meta({ id: 'SmartModuleSourceShown' })
 
+/** Which SmartModule a request is about. */
+export const SmartModuleParams = IdParams.extend({ id: IdParams.shape.id.describe('Its id, or its name') })
+
 /** `GET /smartmodules/:id`: returns 200 with one SmartModule and the details of its newest version. */
 export const getSmartModuleContract = contract({
   id: 'getSmartModule',
@@ -279,7 +282,7 @@ export const getSmartModuleContract = contract({
   tag: 'SmartModules',
   scope: 'smartmodules:read',
   isTagged: true,
-  request: { params: IdParams },
+  request: { params: SmartModuleParams },
   responses: {
     200: SmartModuleItem.extend({
       status: SmartModuleStatus.describe('Of the newest version'),
@@ -314,7 +317,7 @@ export const listSmartModuleVersionsContract = contract({
   tag: 'SmartModules',
   scope: 'smartmodules:read',
   request: {
-    params: IdParams,
+    params: SmartModuleParams,
     query: ListQuery.omit({ status: true, name: true, sort: true }).extend({
       sort: TimeSort.default('-created_at'),
     }),
@@ -332,7 +335,7 @@ export const getSmartModuleVersionContract = contract({
   scope: 'smartmodules:read',
   isCostly: true,
   request: {
-    params: IdParams.extend({ version: z.string() }),
+    params: SmartModuleParams.extend({ version: z.string() }),
     query: z.object({ binary: Flag.default('false').describe('`true` adds `wasm_binary`') }),
   },
   responses: {

@@ -25,7 +25,7 @@ it.each([
   expect((await client.call('GET', `/v1/connectors/${connector}`)).status).toBe(200)
 })
 
-it('a SmartModule and its versions are read by its name as by its id', async () => {
+it('a SmartModule and its versions are read and compared by its name as by its id', async () => {
   const [id, name] = [await moduleId(client, 'dps/filter'), encodeURIComponent('dps/filter')]
   for (const rest of ['', '/versions', '/versions/1.0.0']) {
     const [byId, byName] = [
@@ -34,8 +34,16 @@ it('a SmartModule and its versions are read by its name as by its id', async () 
     ]
     expect([byName.status, byName.body]).toEqual([200, byId.body])
   }
-  // A deleted thing gets a name that no other thing can have.
-  expect((await client.call('DELETE', `/v1/smartmodules/${name}`)).status).toBe(404)
+  const stream = await createStream(client, { n: 'integer' })
+  const versions = {
+    before: { config: { field: 'n', operator: 'gt', value: 1 } },
+    after: { config: { field: 'n', operator: 'gt', value: 2 } },
+  }
+  const compared = await client.call('POST', `/v1/smartmodules/${name}/compare`, { ...versions, stream_id: stream.id })
+  expect(compared).toMatchObject({ status: 200, body: { compared: 0 } })
+  // Another one may have got the name of what is to be deleted.
+  const refused = await client.call('DELETE', `/v1/smartmodules/${name}`)
+  expect(refused).toMatchObject({ status: 404, body: { error: { message: `no SmartModule has this id; the one of this name is ${id}` } } })
 })
 
 it('a pipeline with an unknown connector name is refused, naming the member', async () => {

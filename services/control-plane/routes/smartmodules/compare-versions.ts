@@ -4,17 +4,18 @@ import { streamConnector } from '../../../../shared/connectors/stream/connector.
 import { assertMayUse } from '../../definitions/may-use.ts'
 import { examineSteps } from '../../definitions/resolve-steps.ts'
 import { invalidRequest, notFound } from '../../service-error.ts'
-import { findSmartModule } from '../../store/smartmodules.ts'
+import { findSmartModuleReferred } from '../../store/smartmodules.ts'
 import { compareSteps } from '../../trace/compare-steps.ts'
 import { operation } from '../operation.ts'
 import { streamRecords } from '../../trace/stream-records.ts'
 import { JSON_ENDS } from '../../trace/trace.ts'
 
 export const compareSmartModuleVersionsOperation = operation(compareSmartModuleVersionsContract, async (deps, caller, { params, body }) => {
-  if (!(await findSmartModule(deps.db, caller.accountId, params.id))) throw notFound('the SmartModule')
+  const row = await findSmartModuleReferred(deps.db, caller.accountId, params.id)
+  if (!row) throw notFound('the SmartModule')
   assertMayUse(caller, { source: { connector_id: streamConnector.id, config: {} } })
   const entries = [body.before, body.after].map(({ version, config }) => ({
-    module_id: params.id,
+    module_id: row.id,
     config,
     changes_keys: false,
     ...(version === undefined ? {} : { version }),

@@ -1,5 +1,5 @@
 /** Lists, reads and deletes SmartModules. */
-import { inTransaction } from '../../store/database.ts'
+import { inTransaction, type Queryable } from '../../store/database.ts'
 import {
   deleteSmartModuleContract,
   getSmartModuleContract,
@@ -85,10 +85,18 @@ export const getSmartModuleVersionOperation = operation(getSmartModuleVersionCon
   }
 })
 
+/** What is deleted is named by its id, because another one may have got the name meanwhile: says which id that one has. */
+async function notFoundBesideName(db: Queryable, accountId: string, name: string): Promise<ServiceError> {
+  const named = await findSmartModuleReferred(db, accountId, name)
+  return named
+    ? new ServiceError('not_found', `no SmartModule has this id; the one of this name is ${named.id}`)
+    : notFound('the SmartModule')
+}
+
 export const deleteSmartModuleOperation = operation(deleteSmartModuleContract, async ({ db }, caller, { params }) => {
   await inTransaction(db, async (trx) => {
     const row = await findSmartModule(trx, caller.accountId, params.id)
-    if (!row) throw notFound('the SmartModule')
+    if (!row) throw await notFoundBesideName(trx, caller.accountId, params.id)
     if (row.account_id === null) throw new ServiceError('forbidden', 'built-in SmartModules can’t be deleted')
     assertIfMatch(caller, etagOf(row, `-${row.version}`))
     // Locked, so that no pipeline can start to use it meanwhile.
