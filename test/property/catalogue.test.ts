@@ -139,6 +139,11 @@ it.each([
   ])
 })
 
+it('a comparison without its value is one fault', async () => {
+  const chain = openTestChain([{ name: 'dps/filter', config: { field: 'a', operator: 'gt' } }])
+  await expect(chain).rejects.toThrow(/^config\.value is required for gt$/)
+})
+
 it('50,000 members are looked through for twins in a moment, record after record', async () => {
   const names = Array.from({ length: 50_000 }, (_, n) => `n${n}`)
   const [flat, twins] = ['', ',"n7":0'].map((last) => `{${names.map((each) => `"${each}":0`).join(',')}${last}}`)

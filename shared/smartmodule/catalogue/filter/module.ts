@@ -83,8 +83,8 @@ export function init(config: Config): void {
     if (wantExists && value.kind != Kind.True && value.kind != Kind.Missing) config.refuse('config.value must be true or false for exists')
     return
   }
-  if (value.kind == Kind.Missing) config.refuse('config.value is required for ' + name)
-  else if (operator == Operator.In) {
+  if (value.kind == Kind.Missing) return config.refuse('config.value is required for ' + name)
+  if (operator == Operator.In) {
     if (value.kind != Kind.Array) config.refuse('config.value must be an array for in')
     else {
       const items = new Items(value.start, value.end)
