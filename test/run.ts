@@ -6,6 +6,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { cacheFolder } from '../deploy/local/cache.ts'
 
 const vitest = join(import.meta.dirname, '..', 'node_modules', 'vitest', 'vitest.mjs')
 const asked = process.argv.slice(2)
@@ -26,8 +27,15 @@ const paths = given.filter((_, at) => !given.slice(0, at + 1).some((each) => eac
 const child = spawn(process.execPath, ['--no-warnings', vitest, 'run', ...given], {
   stdio: 'inherit',
   cwd: join(import.meta.dirname, '..'),
-  // What the run needs follows from its files (`test/harness/global-setup.ts`).
-  env: { TEST_SERVICES: given.length === 0 ? '2' : '1', ...process.env, ...engine.env, TEST_PATHS: paths.join('\n') },
+  env: {
+    TEST_SERVICES: given.length === 0 ? '2' : '1',
+    // Hundreds of processes are started, and half of a start is compiling.
+    NODE_COMPILE_CACHE: join(cacheFolder(), 'node'),
+    ...process.env,
+    ...engine.env,
+    // What the run needs follows from its files (`test/harness/global-setup.ts`).
+    TEST_PATHS: paths.join('\n'),
+  },
 })
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
 const [code] = (await once(child, 'exit')) as [number | null]

@@ -44,6 +44,7 @@ const CATASTROPHES: readonly Catastrophe[] = [
 
 export type ChaosOptions = {
   seed: number
+  /** At least; the load goes on until each kind has come once. */
   loadSeconds: number
   recordsPerSecond: number
   catastrophes?: readonly Catastrophe[]
@@ -108,14 +109,14 @@ async function untilCaughtUp(lagNow: () => Promise<number>, say: (line: string) 
   say(`the lag stays at ${least} records: missing records count as lost`)
 }
 
-/** Runs catastrophes one after another until the time is over; every kind comes once before any comes twice. */
+/** Runs catastrophes one after another: each kind once, however long a slow machine takes for it, and then again until the time is over. */
 async function unleash(arena: Arena, random: Random, catastrophes: readonly Catastrophe[], endAt: number, tally: Tally): Promise<void> {
-  while (Date.now() < endAt) {
+  for (let isFirst = true; isFirst || Date.now() < endAt; isFirst = false) {
     for (const catastrophe of random.shuffle(catastrophes)) {
       const pauseMs = random.between(500, 3000)
       const own = random.fork()
       await sleep(pauseMs)
-      if (Date.now() + catastrophe.takesMs > endAt) continue
+      if (!isFirst && Date.now() + catastrophe.takesMs > endAt) continue
       await strike(arena, own, catastrophe, tally)
     }
     await sleep(200)

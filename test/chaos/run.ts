@@ -1,6 +1,6 @@
 /**
- * `make chaos MINUTES=20 SEED=7`: prints its seed, runs the load for at most MINUTES, writes latest.json, and ends within MINUTES + 5
- * minutes where the machine keeps up with RATE. Any fault makes it red.
+ * `make chaos MINUTES=20 SEED=7`: prints its seed, runs the load for MINUTES (longer only until each catastrophe has come once), writes
+ * latest.json, and ends within MINUTES + 5 minutes where the machine keeps up with RATE. Any fault makes it red.
  */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

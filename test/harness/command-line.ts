@@ -18,7 +18,7 @@ function startDps(home: string, args: string[], { stdin = '', env = {}, isTyped 
   const key = { DPS_URL: apiUrl, DPS_API_KEY: accounts.enterprise.api_key, DPS_API_SECRET: accounts.enterprise.api_secret }
   const child = spawn(process.execPath, ['--no-warnings', DPS, ...args], {
     cwd: home,
-    env: { PATH: process.env.PATH, HOME: home, ...key, ...env },
+    env: { PATH: process.env.PATH, HOME: home, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...key, ...env },
   })
   const ran: Ran = { code: null, out: '', err: '' }
   child.stdout.setEncoding('utf8').on('data', (text: string) => (ran.out += text))

@@ -10,7 +10,7 @@ import type { Random } from '../random.ts'
 
 export type Catastrophe = {
   name: string
-  /** Longest duration in milliseconds: it is not started if it could outlast the load. */
+  /** Longest duration in milliseconds on a quick machine: after its first time it is not started if it could outlast the load. */
   takesMs: number
   /** Says what has happened; throws where nothing has. */
   run(arena: Arena, random: Random): Promise<string>
