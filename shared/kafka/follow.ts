@@ -36,6 +36,8 @@ export type Following = {
 }
 
 const BYTES_MAX = 32 << 20
+/** The broker answers at once when there is something: a shorter wait would only cost idle processes and brokers more requests. */
+const WAIT_MS = 2000
 const BACKOFF_MAX_MS = 5000
 
 /** Reads the topic until closed; errors go to `onError` and are retried, also while the topic does not exist. */
@@ -57,7 +59,7 @@ export function followTopic(options: FollowOptions): Following {
       const answer = await fetchBatches(await connections.leader(layout.leaders[0]!), {
         topicId: layout.topicId,
         partitions: [{ partition: 0, offset: position, bytesMax }],
-        waitMs: 500,
+        waitMs: WAIT_MS,
         bytesMin: 1,
         bytesMax,
       })

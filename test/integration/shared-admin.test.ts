@@ -1,5 +1,6 @@
 /** The admin client that all of a control plane shares. */
-import { expect, it } from 'vitest'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, it, vi } from 'vitest'
 import { createKafka, type KafkaAdmin } from '../../shared/kafka/admin/admin.ts'
 import { openSharedAdmin } from '../../shared/kafka/admin/shared-admin.ts'
 import { service } from '../harness/client.ts'
@@ -43,5 +44,16 @@ it('is replaced after a failure, and ends its connections once it is not used an
   ).rejects.toThrow('this caller fails')
   await disconnected.promise
   expect(await shared.during((admin) => Promise.resolve(admin === failedOne))).toBe(false)
+  await shared.close()
+})
+
+it('sets no timer while its connections have nothing to do', async () => {
+  const shared = openSharedAdmin(createKafka(service().brokers, 'shared-admin'))
+  await shared.during((admin) => admin.listTopics())
+  const timers = vi.spyOn(globalThis, 'setTimeout')
+  await sleep(500)
+  expect(timers.mock.calls.length).toBeLessThan(5)
+  timers.mockRestore()
+  await shared.during((admin) => admin.listTopics())
   await shared.close()
 })

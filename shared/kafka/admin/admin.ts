@@ -1,6 +1,7 @@
 /** Cluster administration through kafkajs: topics and groups. Every function is safe to repeat. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs, { type Admin, type Kafka } from 'kafkajs'
+import { stopIdleTimers } from './idle-timers.ts'
 import type { KafkaSecurity } from './security.ts'
 
 /** The kafkajs admin client. */
@@ -12,6 +13,7 @@ const LEADER_NOT_AVAILABLE = 'LEADER_NOT_AVAILABLE'
 
 /** A kafkajs client; it connects lazily and gives up after a few seconds, so that a dead cluster leads to a 503 and not to a hang. */
 export function createKafka(brokers: string[], clientId: string, security: KafkaSecurity['kafkajs'] = {}): Kafka {
+  stopIdleTimers()
   return new kafkajs.Kafka({
     clientId,
     brokers,
