@@ -28,7 +28,7 @@ export type LinesOptions<In> = {
   isReading?(): boolean
   onValue(value: In): void
   /** Without it no bytes are accepted. */
-  onBytes?(bytes: Buffer): void
+  onBytes?(bytes: Buffer<ArrayBuffer>): void
   /** The other side sent something that is too long, too much, or not of the schema. The pipe is closed. */
   onBroken(reason: string): void
 }
@@ -90,7 +90,7 @@ export function openLines<In, Out>(options: LinesOptions<In>): Lines<Out> {
   }
 
   /** All that waits, which is a whole line or all of the bytes. */
-  function take(): Buffer {
+  function take(): Buffer<ArrayBuffer> {
     const whole = Buffer.concat(parts)
     parts = []
     waiting = 0

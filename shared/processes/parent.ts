@@ -5,7 +5,12 @@ import { openLines, type Lines } from './lines.ts'
 import { PIPE_FD } from './watched-child.ts'
 
 /** `onBytes` as of `openLines`. `onGone`: the parent has ended, or does not speak the protocol. */
-export type ParentOptions<In> = { schema: z.ZodType<In>; onValue(value: In): void; onBytes?(bytes: Buffer): void; onGone(): void }
+export type ParentOptions<In> = {
+  schema: z.ZodType<In>
+  onValue(value: In): void
+  onBytes?(bytes: Buffer<ArrayBuffer>): void
+  onGone(): void
+}
 
 /** The pipe's lines; `leave` exits once the parent has all that was sent. Signals to the process group are left to the parent. */
 export function openParent<In, Out>({ onGone, ...options }: ParentOptions<In>): Lines<Out> & { leave(): void } {

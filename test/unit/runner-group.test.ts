@@ -33,6 +33,7 @@ function setUp() {
     usage: () => ({ rssBytes: 0, cpuSeconds: 0, lanes: 0, lanesSlow: 0 }),
     hasSteppedBack: () => false,
     send: (value) => sent.push(value),
+    sendBinary: () => {},
     setNice: () => {},
     drain: () => {},
     kill: () => {},

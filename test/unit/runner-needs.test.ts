@@ -4,19 +4,21 @@ import type { FromRunner } from '../../services/processor/channel/protocol.ts'
 import { createDefinitions } from '../../services/processor/runner/definitions.ts'
 import { createAnswers } from '../../services/processor/supervisor/answers.ts'
 
-const EMPTY_MODULE = Buffer.from([0, 0x61, 0x73, 0x6d, 1, 0, 0, 0]).toString('base64')
+const EMPTY_MODULE = Buffer.from([0, 0x61, 0x73, 0x6d, 1, 0, 0, 0])
 
 describe('a runner', () => {
   it('asks for a SmartModule once, however many tasks start with it, and for one thing at a time', async () => {
     const asked: string[] = []
     let open = 0
-    const { definitions, onAnswer } = createDefinitions((value: FromRunner) => {
+    const { definitions, onBytes, onAnswer } = createDefinitions((value: FromRunner) => {
       if (value.type !== 'need') return
       asked.push(value.sha256)
       expect(++open).toBe(1)
       setTimeout(() => {
         open--
-        onAnswer({ type: 'answer', id: value.id, value: value.sha256 === 'missing' ? null : EMPTY_MODULE })
+        if (value.sha256 === 'missing') return onAnswer({ type: 'answer', id: value.id, value: null })
+        onBytes(EMPTY_MODULE)
+        onAnswer({ type: 'binary', id: value.id })
       }, 1)
     })
     const start = async () => {

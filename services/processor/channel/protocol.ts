@@ -57,7 +57,9 @@ export const ToRunner = z.discriminatedUnion('type', [
   z.object({ type: z.literal('assign'), assignment: z.number().int(), definition: PipelineDefinition, tasks: z.array(TaskId) }),
   /** No task of the run is to run here any more. */
   z.object({ type: z.literal('release'), run_id: z.string() }),
-  /** Answers `need`: base64 of a binary, or the JSON of a definition; null where there is none. */
+  /** Answers `need`: the binary is the bytes that came just before it. */
+  z.object({ type: z.literal('binary'), id: z.number().int() }),
+  /** Answers `need_revision` with the JSON of a definition, and both with null where there is none. */
   z.object({ type: z.literal('answer'), id: z.number().int(), value: z.string().nullable() }),
   /** Finish and commit the current rounds, leave the groups, exit. */
   z.object({ type: z.literal('drain') }),

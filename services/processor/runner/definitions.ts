@@ -16,11 +16,13 @@ export type RunnerDefinitions = {
 }
 
 type Need = { type: 'need'; sha256: string } | { type: 'need_revision'; pipeline_id: string; revision: number }
+/** A binary, or the JSON of a definition. */
+type Answer = Buffer<ArrayBuffer> | string | null
 
 export function createDefinitions(send: (value: FromRunner) => void) {
   let secrets: Record<string, Secret> = {}
   let defaults: Record<string, OperatorDefaults> = {}
-  const waiting = new Map<number, (value: string | null) => void>()
+  const waiting = new Map<number, (value: Answer) => void>()
   /** Compiled once for all tasks, and dropped with the last chain that uses it. */
   const compiled = new Map<string, WeakRef<WebAssembly.Module>>()
   /** Those that were asked for and have not come: tasks that start together wait for the same one. */
@@ -29,10 +31,10 @@ export function createDefinitions(send: (value: FromRunner) => void) {
   let last: Promise<unknown> = Promise.resolve()
 
   /** One thing at a time: an answer may have megabytes, and many would wait in the pipe. */
-  function ask(need: Need): Promise<string | null> {
+  function ask(need: Need): Promise<Answer> {
     const answered = last.then(() => {
       const id = nextId++
-      return new Promise<string | null>((resolve) => {
+      return new Promise<Answer>((resolve) => {
         waiting.set(id, resolve)
         send({ ...need, id })
       })
@@ -43,8 +45,9 @@ export function createDefinitions(send: (value: FromRunner) => void) {
 
   async function compile(sha256: string): Promise<WebAssembly.Module> {
     const binary = await ask({ type: 'need', sha256 })
-    if (binary === null) throw new Error(`the SmartModule ${sha256.slice(0, 12)} is not among what the supervisor has for this account yet`)
-    const module = await WebAssembly.compile(Buffer.from(binary, 'base64'))
+    if (!(binary instanceof Buffer))
+      throw new Error(`the SmartModule ${sha256.slice(0, 12)} is not among what the supervisor has for this account yet`)
+    const module = await WebAssembly.compile(binary)
     compiled.set(sha256, new WeakRef(module))
     return module
   }
@@ -52,7 +55,7 @@ export function createDefinitions(send: (value: FromRunner) => void) {
   const definitions: RunnerDefinitions = {
     async revision(pipelineId, revision) {
       const found = await ask({ type: 'need_revision', pipeline_id: pipelineId, revision })
-      return found === null ? undefined : PipelineDefinition.safeParse(JSON.parse(found)).data
+      return typeof found === 'string' ? PipelineDefinition.safeParse(JSON.parse(found)).data : undefined
     },
     secret(accountId, name) {
       const found = secrets[ownerOf(accountId, name)]
@@ -76,14 +79,25 @@ export function createDefinitions(send: (value: FromRunner) => void) {
       return made
     },
   }
+  /** The bytes that came last. */
+  let arrived: Buffer<ArrayBuffer> | null = null
+
+  function settle(id: number, value: Answer): void {
+    waiting.get(id)?.(value)
+    waiting.delete(id)
+  }
+
   return {
     definitions,
     onAccounts(given: Extract<ToRunner, { type: 'accounts' }>): void {
       ;({ secrets, defaults } = given)
     },
-    onAnswer({ id, value }: Extract<ToRunner, { type: 'answer' }>): void {
-      waiting.get(id)?.(value)
-      waiting.delete(id)
+    onBytes(bytes: Buffer<ArrayBuffer>): void {
+      arrived = bytes
+    },
+    onAnswer(answer: Extract<ToRunner, { type: 'answer' | 'binary' }>): void {
+      settle(answer.id, answer.type === 'answer' ? answer.value : arrived)
+      arrived = null
     },
   }
 }

@@ -51,7 +51,7 @@ process.on('uncaughtException', (error) => {
   end()
 })
 
-const parent = openParent<ToRunner, FromRunner>({ schema: ToRunner, onValue, onGone: endAlone })
+const parent = openParent<ToRunner, FromRunner>({ schema: ToRunner, onValue, onBytes: (bytes) => onBytes(bytes), onGone: endAlone })
 
 let missed = 0
 let slots: Slots | undefined
@@ -59,7 +59,7 @@ let reports: Reports | undefined
 let draining: Promise<void> | undefined
 let close: () => Promise<void> = () => Promise.resolve()
 let lanes: Lanes | undefined
-const { definitions, onAccounts, onAnswer } = createDefinitions((value) => parent.send(value))
+const { definitions, onAccounts, onBytes, onAnswer } = createDefinitions((value) => parent.send(value))
 setInterval(() => {
   if (++missed > BEATS_MISSED_MAX) endAlone()
   parent.send({ type: 'beat', lanes: lanes?.count() ?? 0, stepped_back: lanes?.steppedBack() ?? 0 })
@@ -78,6 +78,7 @@ function onValue(value: ToRunner): void {
       return slots?.assign(runIdOf(value.definition), value)
     case 'release':
       return slots?.assign(value.run_id, undefined)
+    case 'binary':
     case 'answer':
       return onAnswer(value)
     case 'drain':

@@ -184,7 +184,7 @@ export function createRunnerGroup(options: RunnerGroupOptions) {
         }
         case 'need': {
           const binary = definitions.smartModule(accounts.known, value.sha256)
-          return runner?.send({ type: 'answer', id: value.id, value: binary?.toString('base64') ?? null })
+          return binary ? runner?.sendBinary(value.id, binary) : runner?.send({ type: 'answer', id: value.id, value: null })
         }
         case 'need_revision': {
           const isOwn = [...assigned.values()].some(({ definition }) => definition.pipeline_id === value.pipeline_id)

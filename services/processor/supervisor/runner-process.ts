@@ -20,6 +20,8 @@ export type RunnerProcess = {
   /** Whether one of its lanes has stepped back. */
   hasSteppedBack(): boolean
   send(value: ToRunner): void
+  /** Answers its `need` of that id. The bytes must not change before they have left. */
+  sendBinary(id: number, bytes: Uint8Array): void
   /** Its nice value, see `WatchedChild`. */
   setNice(nice: number): void
   /** Lets it finish its rounds, and kills it when that takes too long. */
@@ -93,6 +95,7 @@ export function startRunner(options: RunnerProcessOptions): RunnerProcess {
       usage: () => ({ rssBytes: 0, cpuSeconds: 0, lanes: 0, lanesSlow: 0 }),
       hasSteppedBack: () => false,
       send: nothing,
+      sendBinary: nothing,
       setNice: nothing,
       drain: nothing,
       kill: nothing,
@@ -145,6 +148,10 @@ function start({ settings, env, memoryBytesMax, now, onReady, onValue }: RunnerP
     usage: () => ({ ...child.usage(), lanes: beat.lanes, lanesSlow: beat.stepped_back }),
     hasSteppedBack: () => beat.stepped_back > 0,
     send: (value) => lines.send(value),
+    sendBinary(id, bytes) {
+      lines.sendBytes(bytes)
+      lines.send({ type: 'binary', id })
+    },
     setNice: child.setNice,
     drain() {
       child.dismiss()
