@@ -1,6 +1,6 @@
 /**
  * The HTTP surface: the middleware order as one list, and one handler per operation under both prefixes.
- * unsent-answers → end-refused → request-id → security headers → errors → target → database watch → handler (`respond.ts`)
+ * unsent-answers → end-refused → request-id → security headers → errors → target → pages → database watch → handler (`respond.ts`)
  */
 import { join } from 'node:path'
 import Router from '@koa/router'
@@ -39,7 +39,7 @@ import { endUnread } from './middleware/unsent-answers.ts'
 import { createRespond, send } from './respond.ts'
 import { createToken } from './routes/create-token.ts'
 import { createSession } from './routes/members/sessions.ts'
-import { OPERATIONS } from './routes/index.ts'
+import { CONTRACTS, OPERATIONS } from './routes/index.ts'
 import { isIdOf } from '../../shared/model/ids.ts'
 
 /** Where `make build` puts the console and the documentation. */
@@ -81,13 +81,8 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
     guardedFor,
   })
   const router = new Router({ sensitive: true })
-  const contracts: Contract[] = [
-    createToken.contract,
-    createSession.contract,
-    getSignInMethodsContract,
-    ingestContract,
-    ...OPERATIONS.map(({ contract }) => contract),
-  ]
+  /** What needs no database: it is there while that is away. */
+  const pages = new Router({ sensitive: true })
 
   app.on('error', (error: unknown) => {
     // A client that leaves an event stream.
@@ -95,9 +90,9 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
     deps.log.warn({ reason: reasonOf(error) }, 'an answer could not be sent')
   })
   for (const each of [endUnread(), endRefused(), requestId, securityHeaders, errors(deps.log), assertTarget]) app.use(each)
-  servePages(router, contracts, limits.page)
-  serveConsole(router, readConsole(CONSOLE), limits.page)
-  serveDocs(router, readBuilt(DOCS), limits.page)
+  servePages(pages, CONTRACTS, limits.page)
+  serveConsole(pages, readConsole(CONSOLE), limits.page)
+  serveDocs(pages, readBuilt(DOCS), limits.page)
   const { provider, plainHttp } = options
   const signInAudit = (ctx: Context) => audit.signIns(createSession.contract, originOf(ctx))
   serveSignIn(router, deps, { provider, isPlain: plainHttp, admit: limits.token, audit: signInAudit })
@@ -109,6 +104,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
     }
   }
 
+  app.use(pages.routes())
   app.use((_ctx, next) => deps.databaseWatch.during(next))
   app.use(router.routes())
   // No operation matched: 405 if the path exists with another method, else 404.
@@ -116,7 +112,7 @@ export function createApp(deps: Deps, redis: Redis, options: AppOptions): { app:
     // Requests with a valid token count towards the rate limit here too.
     const caller = await authenticate(ctx).catch(() => undefined)
     await (caller ? limits.account(ctx, caller) : limits.unproven(ctx))
-    const allowed = router.stack.filter((layer) => layer.match(ctx.path)).flatMap((layer) => layer.methods)
+    const allowed = [...pages.stack, ...router.stack].filter((layer) => layer.match(ctx.path)).flatMap((layer) => layer.methods)
     if (allowed.length === 0) throw notFound('the path')
     throw new ServiceError('invalid_request', `${ctx.method} is not allowed for this path`, {
       status: INVALID_REQUEST_STATUSES.methodNotAllowed,

@@ -187,7 +187,7 @@ collectDefaultMetrics({ register: metrics })
 server.on('request', measureRequests(metrics))
 const probes = await openProbesServer(config.METRICS_HOST, config.METRICS_PORT, metrics, async () => {
   const checks: [string, Promise<unknown>][] = [
-    ['postgres', ping(db)],
+    ['postgres', databaseWatch.during(() => ping(db))],
     ['kafka', cluster.describeTopic(names.definitions)],
   ]
   const results = await Promise.allSettled(checks.map(([, check]) => check))

@@ -141,9 +141,10 @@ supervisor.reconcile()
 const metrics = new Registry()
 collectDefaultMetrics({ register: metrics })
 registerMetrics(metrics, observed, () => fleet.members().length, supervisor.usage)
-const probes = await openProbesServer(config.METRICS_HOST, config.METRICS_PORT, metrics, async () =>
-  fleet.members().includes(processorId) ? [] : ['not in the fleet yet'],
-)
+const probes = await openProbesServer(config.METRICS_HOST, config.METRICS_PORT, metrics, async () => {
+  if (!fleet.isCurrent()) return ['kafka is unreachable']
+  return fleet.members().includes(processorId) ? [] : ['not in the fleet yet']
+})
 log.info({ processor_id: processorId, metrics_port: probes.port }, 'processor up')
 process.send?.({ type: 'up', metrics_port: probes.port })
 

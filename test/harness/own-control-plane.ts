@@ -12,7 +12,7 @@ export type OwnControlPlane = { apiUrl: string; close(): Promise<void> }
 export async function startControlPlane(port: number, settings: Record<string, string>): Promise<OwnControlPlane> {
   const apiUrl = `http://127.0.0.1:${port}`
   const child = spawn(process.execPath, ['--no-warnings', join(ROOT, 'services', 'control-plane', 'main.ts')], {
-    env: { ...process.env, ...service().env, ...settings, PORT: String(port), METRICS_PORT: '0' },
+    env: { ...process.env, ...service().env, METRICS_PORT: '0', ...settings, PORT: String(port) },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   // Otherwise only the client would see that an internal error occurred.

@@ -60,13 +60,15 @@ describe('a control plane', () => {
   type Answered = { status: number; body: unknown; ms: number }
   let silence: Silence
   let own: OwnControlPlane
+  let metricsPort: number
   let token: string
   beforeEach(async () => {
     token = (await loggedIn(service().accounts.other)).token!
     const url = new URL(service().databaseUrl)
     silence = await openSilence(Number(url.port))
     url.port = String(silence.port)
-    own = await startControlPlane(await freePort(), { DATABASE_URL: url.toString() })
+    metricsPort = await freePort()
+    own = await startControlPlane(await freePort(), { DATABASE_URL: url.toString(), METRICS_PORT: String(metricsPort) })
     await eventually('it lists and creates', isWorking)
     // The pool is full of connections that will be lost.
     await eventually('it answers many at once', areAnswered)
@@ -114,6 +116,20 @@ describe('a control plane', () => {
     await silence.restore()
     await eventually('it lists and creates again', isWorking, 30_000)
     await eventually('it answers many at once', areAnswered, 30_000)
+  })
+
+  it('says so at its readyz, and serves its pages, which need no database', { timeout: limitMs(90_000) }, async () => {
+    const ready = async () => (await fetch(`http://127.0.0.1:${metricsPort}/readyz`)).status
+    expect(await ready()).toBe(200)
+    silence.freeze()
+    await eventually('readyz says that Postgres is away', async () => (await ready()) === 503)
+    const limit = limitFromNow(3000)
+    const from = performance.now()
+    expect(await ready()).toBe(503)
+    for (const page of ['/openapi.json', '/manifest.schema.json', '/docs/', '/console/'])
+      expect([page, (await fetch(`${own.apiUrl}${page}`)).status]).toEqual([page, 200])
+    expect((await fetch(`${own.apiUrl}/v1/sign-in-methods`)).status).toBe(503)
+    expect(performance.now() - from).toBeLessThan(limit())
   })
 
   it('whose connections a network has dropped without a word opens others', { timeout: limitMs(90_000) }, async () => {

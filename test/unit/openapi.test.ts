@@ -1,13 +1,11 @@
-/** What generators of clients need of the OpenAPI document. */
+/** What generators of clients need of the OpenAPI document. That it is complete is in `test/house/documents.test.ts`. */
 import { describe, expect, it } from 'vitest'
-import { createTokenContract } from '../../shared/api/auth.ts'
-import { ingestContract } from '../../shared/api/ingest.ts'
 import { openApiDocument } from '../../shared/api/openapi.ts'
-import { OPERATIONS } from '../../services/control-plane/routes/index.ts'
+import { CONTRACTS } from '../../services/control-plane/routes/index.ts'
 
 type Json = Record<string, unknown>
 type Body = { description?: string; content: Record<string, { schema?: Json }> }
-const document = openApiDocument([createTokenContract, ingestContract, ...OPERATIONS.map(({ contract }) => contract)]) as {
+const document = openApiDocument(CONTRACTS) as {
   paths: Record<string, Record<string, { requestBody?: Body }>>
   components: { schemas: Record<string, Json> }
 }

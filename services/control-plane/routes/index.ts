@@ -10,7 +10,11 @@ import {
   listMembersOperation,
   updateMemberOperation,
 } from './members/members.ts'
-import { changePasswordOperation, deleteSessionOperation, getSessionOperation } from './members/sessions.ts'
+import { changePasswordOperation, createSession, deleteSessionOperation, getSessionOperation } from './members/sessions.ts'
+import type { Contract } from '../../../shared/api/contract.ts'
+import { ingestContract } from '../../../shared/api/ingest.ts'
+import { getSignInMethodsContract } from '../../../shared/api/members.ts'
+import { createToken } from './create-token.ts'
 import type { Operation } from './operation.ts'
 import { getAccountOperation } from './account.ts'
 import { listAuditOperation } from './audit.ts'
@@ -147,4 +151,13 @@ export const OPERATIONS: readonly Operation[] = [
   getStreamRecordsOperation,
   tailStreamOperation,
   writeStreamDataOperation,
+]
+
+/** All contracts of the API, those that need no token first: what `/openapi.json` describes. */
+export const CONTRACTS: readonly Contract[] = [
+  createToken.contract,
+  createSession.contract,
+  getSignInMethodsContract,
+  ingestContract,
+  ...OPERATIONS.map(({ contract }) => contract),
 ]

@@ -7,7 +7,13 @@ import type { Cluster } from '../../../shared/kafka/cluster.ts'
 import { openMembership } from '../../../shared/kafka/membership.ts'
 import { singleRun } from './single-run.ts'
 
-export type Fleet = { /** Ids of the processors in the last stable view. */ members(): readonly string[]; close(): Promise<void> }
+export type Fleet = {
+  /** Ids of the processors in the last stable view. */
+  members(): readonly string[]
+  /** Whether Kafka has answered a look at the group lately. */
+  isCurrent(): boolean
+  close(): Promise<void>
+}
 
 export type FleetOptions = {
   cluster: Cluster
@@ -21,6 +27,8 @@ export type FleetOptions = {
 }
 
 const VIEW_INTERVAL_MS = 2000
+/** Looks may take a while on a busy machine, and one may fail. */
+const CURRENT_MS = 10_000
 /** So many sessions may pass before a member that has ended is out of the group. */
 const SESSIONS_PASSED = 2
 
@@ -29,6 +37,7 @@ export async function openFleet(options: FleetOptions): Promise<Fleet> {
   const connections = cluster.openConnections('fleet')
   let members: readonly string[] = []
   let closed = false
+  let answeredAt = performance.now()
   /** Since when another member has this processor's id, and whether that was reported. */
   let twin: { since: number; isReported: boolean } | undefined
 
@@ -45,6 +54,7 @@ export async function openFleet(options: FleetOptions): Promise<Fleet> {
     if (closed) return
     const connection = await connections.leader(await cluster.groupCoordinator(name))
     const answer = await describeGroupsV5.api.async(connection, [name], false)
+    answeredAt = performance.now()
     const group = answer.groups[0]
     // Processors use their id as client id, because DescribeGroups shows that of each member.
     const alive = group?.members.map(({ clientId }) => clientId) ?? []
@@ -72,6 +82,7 @@ export async function openFleet(options: FleetOptions): Promise<Fleet> {
   void look()
   return {
     members: () => members,
+    isCurrent: () => performance.now() - answeredAt < CURRENT_MS,
     async close() {
       closed = true
       clearInterval(timer)
