@@ -36,7 +36,7 @@ export type Following = {
 }
 
 const BYTES_MAX = 32 << 20
-/** The broker answers at once when there is something: a shorter wait would only cost idle processes and brokers more requests. */
+/** The broker answers at once when there is something, and nothing else waits for this connection: short waits only cost requests. */
 const WAIT_MS = 2000
 const BACKOFF_MAX_MS = 5000
 

@@ -1,6 +1,6 @@
 /** Lanes, seen from the main thread: a chain that has to wait loses nothing when others move around it. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { createBufferPool } from '../../services/processor/lane/buffer-pool.ts'
 import { openLanes, type LanesOptions } from '../../services/processor/lane/lanes.ts'
 import type { LaneChain, LaneStep, RoundPartition } from '../../services/processor/lane/messages.ts'
@@ -39,7 +39,7 @@ function chainOf(module: Module, id: string): LaneChain {
   return { ...BARE_CHAIN, pipelineId: id, runId: id, steps: [step] }
 }
 
-const lanesWith = async (options: Pick<LanesOptions, 'onLost' | 'onRequest'>) =>
+const lanesWith = async (options: Pick<LanesOptions, 'onLost' | 'onRequest'> & Partial<Pick<LanesOptions, 'callTimeoutMs'>>) =>
   openLanes({
     inputs: createBufferPool(1 << 20),
     count: 1,
@@ -117,5 +117,40 @@ export function filter(record: Record): bool {
     expect((await anew.run([partOf(values)], 1 << 20)).outcomes[0]!.deadLetterOffsets).toHaveLength(15)
   } finally {
     await lanes.close()
+  }
+})
+
+it('an idle runner looks at no call, and a call that does not return is ended all the same once there is one', async () => {
+  const source = `import { Record } from 'dps'
+export function filter(record: Record): bool {
+  while (record.end > record.start) {}
+  return true
+}`
+  const module = { name: 'loops', sha256: 'd', module: await WebAssembly.compile(await compileSmartModule(source)), kind: 'batch' } as const
+  const started = vi.spyOn(globalThis, 'setInterval')
+  const stopped = vi.spyOn(globalThis, 'clearInterval')
+  const looking = () => {
+    const timers = started.mock.results.map(({ value }) => value as NodeJS.Timeout)
+    const ended = new Set(stopped.mock.calls.map(([timer]) => timer))
+    return timers.filter((timer) => !ended.has(timer)).length
+  }
+  const lost: string[] = []
+  const lanes = await lanesWith({
+    onLost: (reason) => lost.push(reason),
+    onRequest: () => Promise.reject(new Error('no step asks for anything')),
+    callTimeoutMs: 300,
+  })
+  try {
+    expect(looking()).toBe(0)
+    const opening = lanes.open(chainOf(module, 'pl_loops'), new AbortController().signal)
+    expect(looking()).toBe(1)
+    const chain = await opening
+    await expect.poll(looking, { timeout: 10_000 }).toBe(0)
+    await expect(chain.run([partOf(['{}'])], 1 << 20)).rejects.toThrow('did not return within')
+    expect(lost).toHaveLength(1)
+    await expect.poll(looking, { timeout: 10_000 }).toBe(0)
+  } finally {
+    await lanes.close()
+    vi.restoreAllMocks()
   }
 })

@@ -2,6 +2,7 @@
  * Finishes or undoes what a crash or an outage left half done. One control plane at a time does it (an advisory lock); every step is
  * idempotent.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { ADVISORY_LOCKS, keptAwake, limitIdleTime, ping, tryLock } from '../store/locks.ts'
 import { reasonOf } from '../../../shared/errors/reason-of.ts'
 import { createAttempts } from './attempts.ts'
@@ -48,9 +49,10 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
   let following: Promise<void> | undefined
   let comparing: Promise<void> | undefined
   let sweeping: Promise<void> | undefined
-  let closed = false
-  const sweepReports = createReportSweeper(deps, () => closed)
-  const compareCanaries = createCanaryComparer(deps, () => closed)
+  const stop = new AbortController()
+  const isStopped = () => stop.signal.aborted
+  const sweepReports = createReportSweeper(deps, isStopped)
+  const compareCanaries = createCanaryComparer(deps, isStopped)
 
   const isOld = ({ created_at }: { created_at: Date }): boolean => Date.now() - created_at.getTime() > UNDO_AFTER_MS
 
@@ -118,14 +120,14 @@ export function startReconciler(deps: Deps): { close(): Promise<void> } {
   }
 
   const loop = (async () => {
-    while (!closed) {
+    while (!isStopped()) {
       await pass().catch((error: unknown) => log.warn({ reason: reasonOf(error) }, 'reconciler: the pass failed'))
-      for (let waited = 0; waited < PASS_MS && !closed; waited += 100) await new Promise((resolve) => setTimeout(resolve, 100))
+      await sleep(PASS_MS, undefined, { signal: stop.signal }).catch(() => {})
     }
   })()
   return {
     async close() {
-      closed = true
+      stop.abort()
       await loop
       // A comparison under way ends with the workshop; nothing of it is half written.
       await following

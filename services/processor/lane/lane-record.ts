@@ -52,6 +52,10 @@ export type Lane = {
   /** Watchdog ticks since the current turn began. */
   turnTicks: number
   chains: Map<number, Registered>
+  /** Chains that it was told to open, and has not said how that went. */
+  opening: number
+  /** Called with each message to it. */
+  onPost(): void
   /** Those that wait for a turn. */
   rounds: QueuedRound[]
   running?: QueuedRound

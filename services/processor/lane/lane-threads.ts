@@ -11,8 +11,10 @@ export type LaneThreadsOptions = {
   count: number
   onMessage(lane: Lane, message: FromLane): void
   onCrash(lane: Lane, error: Error): void
+  /** A lane is sent a message. */
+  onPost(): void
   /** File of the runner's notes; undefined where none are kept. */
-  notesFd: number | undefined
+  notesFd?: number
   /** A thread that was ended goes on: it is in a call that V8 can't interrupt. */
   onStuck(): void
 }
@@ -28,10 +30,12 @@ const STUCK_SLOW_MS = 30_000
 export const isOnlySlow = (lane: Lane): boolean => [...lane.chains.values()].every(({ isSlow }) => isSlow)
 
 export function post(lane: Lane, message: ToLane, transfer: ArrayBuffer[] = []): void {
+  if (message.type === 'open') lane.opening++
+  lane.onPost()
   lane.worker.postMessage(message, transfer)
 }
 
-export function startLaneThreads({ kernel, count, onMessage, onCrash, notesFd, onStuck }: LaneThreadsOptions) {
+export function startLaneThreads({ kernel, count, onMessage, onCrash, onPost, notesFd, onStuck }: LaneThreadsOptions) {
   const freeNotes = Array.from({ length: LANE_NOTES }, (_, index) => index)
   /** One until there is work: each costs an idle runner some 15 MiB. */
   const lanes: Lane[] = [start()]
@@ -54,6 +58,8 @@ export function startLaneThreads({ kernel, count, onMessage, onCrash, notesFd, o
       cpuAtFirst: undefined,
       turnTicks: 0,
       chains: new Map(),
+      opening: 0,
+      onPost,
       rounds: [],
       closed: false,
     }

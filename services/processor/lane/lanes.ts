@@ -73,8 +73,8 @@ const CRASHES_MAX = 10
 export function openLanes(options: LanesOptions): Lanes {
   let nextChain = 1
   let nextRound = 1
-  const { count, callTimeoutMs, kernel, inputs, now } = options
-  const threads = startLaneThreads({ kernel, count, onMessage, onCrash, notesFd: options.notesFd, onStuck: options.onStuck })
+  const { count, callTimeoutMs, inputs, now } = options
+  const threads = startLaneThreads({ ...options, onMessage, onCrash, onPost: () => watchdog.wake() })
   const turns = createTurns({ threads, inputs, onMeasured: options.onMeasured, now })
   const watchdog = startWatchdog({ threads, turns, count, callTimeoutMs, lose })
 
@@ -83,8 +83,10 @@ export function openLanes(options: LanesOptions): Lanes {
       case 'ready':
         return threads.onReady(lane, message.threadId)
       case 'opened':
+        lane.opening--
         return lane.chains.get(message.chainId)?.opening.resolve()
       case 'refused': {
+        lane.opening--
         const chain = lane.chains.get(message.chainId)
         if (!chain) return
         chain.failure = new Interrupted('failed', message.message)

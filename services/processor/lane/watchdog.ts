@@ -22,6 +22,8 @@ export type WatchdogOptions = {
 }
 
 const WATCH_INTERVAL_MS = 25
+/** So long it goes on with nothing to watch, because the next round mostly comes soon. */
+const IDLE_TICKS = 40
 /** For one call. With a spare lane ready, the other chains stand still for about a tenth of a second, once. */
 const SOFT_DEADLINE_MS = 75
 /** For one call; past it, the lane steps back behind everything else on the machine. */
@@ -45,7 +47,15 @@ export function leastLoaded(lanes: readonly Lane[]): Lane {
   return lanes.toSorted((a, b) => cost(a) - cost(b))[0]!
 }
 
-export function startWatchdog({ threads, turns, count, callTimeoutMs, lose }: WatchdogOptions): { close(): void } {
+/** It may be in a call, or come to one. */
+const isAtWork = ({ running, opening, watch }: Lane): boolean => running !== undefined || opening > 0 || callUnderWay(watch) !== undefined
+
+/** It looks while lanes are at work: `wake` is called when one of them is sent something. An idle runner is to cost next to nothing. */
+export function startWatchdog({ threads, turns, count, callTimeoutMs, lose }: WatchdogOptions): { wake(): void; close(): void } {
+  let timer: NodeJS.Timeout | undefined
+  let idleTicks = 0
+  let isClosed = false
+
   /** The slow chain keeps its lane; the other chains move to another lane with their waiting rounds. */
   function setApart(lane: Lane, slow: Registered): void {
     slow.isSlow = true
@@ -75,7 +85,7 @@ export function startWatchdog({ threads, turns, count, callTimeoutMs, lose }: Wa
     return Math.min(whole, call.first === call.last ? SEARCH_LAST_DEADLINE_MS : SEARCH_DEADLINE_MS)
   }
 
-  /** Counts ticks, not time: a module must not be blamed for a paused process or an adjusted clock. */
+  /** Counts ticks and CPU time, and asks no clock: a module must not be blamed for a paused process or an adjusted clock. */
   function watch(lane: Lane): void {
     if (lane.running && ++lane.turnTicks * WATCH_INTERVAL_MS >= SLOW_TURN_MS) setApart(lane, lane.running.chain)
     if (isWaiting(lane.watch)) return
@@ -106,6 +116,26 @@ export function startWatchdog({ threads, turns, count, callTimeoutMs, lose }: Wa
     lose(lane, message)
   }
 
-  const timer = setInterval(() => [...threads.all()].forEach(watch), WATCH_INTERVAL_MS)
-  return { close: () => clearInterval(timer) }
+  function look(): void {
+    const lanes = [...threads.all()]
+    lanes.forEach(watch)
+    idleTicks = lanes.some(isAtWork) ? 0 : idleTicks + 1
+    if (idleTicks >= IDLE_TICKS) stop()
+  }
+
+  function stop(): void {
+    clearInterval(timer)
+    timer = undefined
+  }
+
+  return {
+    wake() {
+      idleTicks = 0
+      if (!isClosed) timer ??= setInterval(look, WATCH_INTERVAL_MS)
+    },
+    close() {
+      isClosed = true
+      stop()
+    },
+  }
 }

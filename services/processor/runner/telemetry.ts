@@ -26,6 +26,8 @@ const LINES_MAX = 100
 
 export function createRunnerTelemetry(send: (value: FromRunner) => void, now: () => number): RunnerTelemetry {
   const waiting = new Map<string, { lines: LogLine[]; dropped: number }>()
+  /** Set while lines wait. */
+  let timer: NodeJS.Timeout | undefined
   /** By task: of which revision, and by step, kind and name. */
   const measured = new Map<string, { revision: number; own: Map<string, Measure> }>()
 
@@ -34,9 +36,12 @@ export function createRunnerTelemetry(send: (value: FromRunner) => void, now: ()
     if (!found) waiting.set(runId, (found = { lines: [], dropped: 0 }))
     if (found.lines.length < LINES_MAX) found.lines.push(line)
     else found.dropped++
+    timer ??= setTimeout(flush, SEND_MS)
   }
 
   function flush(): void {
+    clearTimeout(timer)
+    timer = undefined
     for (const [run_id, { lines, dropped }] of waiting) {
       const last = lines.at(-1)
       if (last && dropped > 0) last.dropped = (last.dropped ?? 0) + dropped
@@ -44,7 +49,6 @@ export function createRunnerTelemetry(send: (value: FromRunner) => void, now: ()
     }
     waiting.clear()
   }
-  const timer = setInterval(flush, SEND_MS)
   const at = () => new Date(now()).toISOString()
   /** A line that is of no step. */
   const ofTask = (id: TaskId, revision: number, level: LogLine['level'], message: string): LogLine => ({
@@ -94,9 +98,6 @@ export function createRunnerTelemetry(send: (value: FromRunner) => void, now: ()
       return found?.revision === revision ? [...found.own.values()] : []
     },
     forget: (runId, id) => void measured.delete(observedKey(runId, id)),
-    close() {
-      clearInterval(timer)
-      flush()
-    },
+    close: flush,
   }
 }

@@ -2,12 +2,20 @@
 import { createHash } from 'node:crypto'
 import { taskName, type TaskId } from '../../../shared/model/task.ts'
 
+/** A supervisor asks for the same weights several times a second. */
+const WEIGHTS_MAX = 100_000
+const weights = new Map<string, number>()
+
 /** The member with the largest weight gets the task. Below 2^48. */
 export function weight(member: string, runId: string, task: TaskId): number {
-  return createHash('sha256')
-    .update(`${member}\n${runId}\n${taskName(task)}`)
-    .digest()
-    .readUIntBE(0, 6)
+  const key = `${member}\n${runId}\n${taskName(task)}`
+  let found = weights.get(key)
+  if (found === undefined) {
+    found = createHash('sha256').update(key).digest().readUIntBE(0, 6)
+    if (weights.size >= WEIGHTS_MAX) weights.clear()
+    weights.set(key, found)
+  }
+  return found
 }
 
 /** The member with the highest weight; undefined for an empty fleet. A tie goes to the smaller name, so that all members decide alike. */

@@ -47,6 +47,7 @@ export type FetcherOptions = {
 
 /** A fetch of this size does not wait for budget, so that each task can always fetch one batch. */
 const GUARANTEED_BYTES = 1 << 20
+/** A broker answers the requests of a connection in turn: the next fetcher of an idle partition waits so long for its first answer. */
 const WAIT_MS = 500
 /** How long the other partitions go on while one has no leader. */
 const ASIDE_MS = 5000
