@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config'
-import OrderOfFiles from './test/harness/order-of-files.ts'
+import TestSequence from './test/harness/test-sequence.ts'
 
 const kinds = ['unit', 'property', 'contract', 'integration', 'console', 'house', 'chaos']
 // `make test STACK=containers` alone has an engine for these.
@@ -16,7 +16,7 @@ export default defineConfig({
     hookTimeout: 600_000,
     pool: 'forks',
     runner: './test/harness/timed-runner.ts',
-    sequence: { sequencer: OrderOfFiles },
+    sequence: { sequencer: TestSequence },
     reporters: ['default', './test/harness/closing-line.ts'],
   },
 })

@@ -66,8 +66,8 @@ export type Deps = {
 
 /**
  * A write under an Idempotency-Key. `begun`: the producer with which an earlier request under the key has begun to write; `begin` stores
- * this request's producer before it writes. `keep` stores the answer in the same transaction as the resource, so that a repeat creates
- * nothing.
+ * this request's producer before it writes. `keep` stores the answer in the same transaction as the resource, where a repeat could not
+ * find what the first one has made.
  */
 export type KeyedWrite = {
   begun: Begun | undefined

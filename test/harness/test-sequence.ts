@@ -14,7 +14,7 @@ function rankOf({ moduleId }: TestSpecification): number {
   return rank >= 0 ? rank : RANKS.length + (path === LAST_FILE ? 1 : 0)
 }
 
-export default class OrderOfFiles extends BaseSequencer {
+export default class TestSequence extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     // Stable: the longest of a rank stay the first of it, so that no worker waits for the other's last file.
     return (await super.sort(files)).toSorted((a, b) => rankOf(a) - rankOf(b))

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { compileSmartModule, SmartModuleCompileError } from '../../shared/smartmodule/compile.ts'
-import { configFaults } from '../../services/control-plane/workshop/config-faults.ts'
+import { configFaults } from '../../services/control-plane/workshop/schema-faults.ts'
 import { settingsOf } from '../../shared/smartmodule/settings.ts'
 import { openTestChain } from '../harness/chains.ts'
 

@@ -1,6 +1,6 @@
 /** Built-ins take a time that grows with a record, whatever its shape: anybody who may write to a stream chooses that. */
 import { expect, it } from 'vitest'
-import { configFaults } from '../../services/control-plane/workshop/config-faults.ts'
+import { configFaults } from '../../services/control-plane/workshop/schema-faults.ts'
 import { BUILT_INS } from '../../shared/smartmodule/catalogue/catalogue.ts'
 import { openTestChain } from '../harness/chains.ts'
 import { collidingNames } from '../harness/colliding-names.ts'

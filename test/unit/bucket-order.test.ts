@@ -16,7 +16,7 @@ const ageOf = (n: number): number => (n * 7) % OBJECTS
 
 let folder: string
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'many-objects-'))
+  folder = await mkdtemp(join(tmpdir(), 'bucket-order-'))
   for (const n of numbers) {
     await writeFile(join(folder, nameOf(n)), `{"n":${n}}\n{"n":${n}}\n`)
     await utimes(join(folder, nameOf(n)), 1_700_000_000 - ageOf(n), 1_700_000_000 - ageOf(n))

@@ -1,7 +1,7 @@
 /** Where a fault of a step's config is, by what its SmartModule or its JSON Schema says of it. */
 import { describe, expect, it } from 'vitest'
 import { namedMember } from '../../services/control-plane/definitions/named-member.ts'
-import { configFaults } from '../../services/control-plane/workshop/config-faults.ts'
+import { configFaults } from '../../services/control-plane/workshop/schema-faults.ts'
 
 describe('the member that a text names', () => {
   it.each<[what: string, config: object, text: string, path: string]>([

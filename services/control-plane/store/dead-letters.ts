@@ -94,7 +94,7 @@ const positionOf = ({ partition, record_offset }: Pick<Compared, 'partition' | '
 
 /**
  * A failure has one dead letter: any other one is a copy, which no list shows and every redrive skips. The dead letter of a redrive that
- * failed again replaces the one that was redriven, which becomes the copy, also where it failed at another step: a chain may have got one.
+ * failed again replaces the one that was redriven, which becomes the copy, also where it failed at another step of a changed chain.
  * One of a later revision replaces a pending one of any step, or one that was settled without a redrive: the record was handled again (by a
  * replay, or because the position was set back), and a redrive of both would deliver it twice. D3: a dead letter of another record at the
  * same offset is neither.

@@ -32,7 +32,7 @@ async function raiseDeadLetterLimits({ db, cluster }: Pick<Deps, 'db' | 'cluster
  * (counts grow stale). Answers whether pipelines got a revision. `isFirst`: they are compared although the topic is as the stream has it,
  * because earlier versions let the stream follow and its pipelines not.
  */
-async function followTopic(
+async function followAdoptedTopic(
   { db, cluster, withAdmin }: Pick<Deps, 'db' | 'cluster' | 'withAdmin'>,
   stream: StreamRow,
   isFirst: boolean,
@@ -65,7 +65,7 @@ export function createAdoptedFollower(
 
   async function follow(stream: StreamRow): Promise<void> {
     try {
-      if (await followTopic(deps, stream, !compared.has(stream.id))) notifyPublisher()
+      if (await followAdoptedTopic(deps, stream, !compared.has(stream.id))) notifyPublisher()
       compared.add(stream.id)
     } catch (error) {
       // One pipeline that can't be revised must not keep all of them from new schemas.

@@ -1,45 +1,11 @@
 /** Canaries with a share of the keys: their results as tasks report them, and rollback by the pipeline's next revision. */
 import { inTransaction } from '../store/database.ts'
-import type { ObservedTask } from '../../../shared/model/observed.ts'
-import { CANARY_MEASURES } from '../../../shared/model/telemetry.ts'
+import { handledBy } from '../definitions/canary-counts.ts'
 import { storeCanaryRevision } from '../definitions/canary-of.ts'
 import type { Deps } from '../deps.ts'
 import { endCanary, type CanaryRow } from '../store/canaries.ts'
 import { listObserved } from '../store/observed.ts'
 import { lockPipeline, type PipelineRow } from '../store/pipelines.ts'
-
-type Observed = Pick<ObservedTask, 'revision' | 'measures' | 'quarantined'>
-
-/**
- * Records that the canary handled, and failed, since the tasks started with the pipeline's revision; whether a task has taken it off, and
- * how many records of that task it had failed by then, where that was why.
- */
-export function handledBy(
-  { step, share }: Pick<CanaryRow, 'step' | 'share'>,
-  { revision }: Pick<PipelineRow, 'revision'>,
-  observed: readonly Observed[],
-): { records: number; failed: number; isOff: boolean; excess?: { records: number; failed: number } } {
-  const own = observed.filter((task) => task.revision === revision)
-  const sumOf = (wanted: string, tasks = own) =>
-    tasks
-      .flatMap(({ measures }) => measures)
-      .reduce((sum, each) => sum + (each.step === step + 1 && each.name === wanted && each.kind === 'count' ? each.sum : 0), 0)
-  if (share === null) return { records: 0, failed: 0, isOff: false }
-  const failing = own.find((task) => sumOf(CANARY_MEASURES.offFailed, [task]) > 0)
-  // What the task had handled by then, with the records of the round that stopped it: they were run again without the canary.
-  const perRun = (wanted: string, task: Observed) => Math.round(sumOf(wanted, [task]) / sumOf(CANARY_MEASURES.off, [task]))
-  const excess = failing && {
-    records: perRun(CANARY_MEASURES.offRecords, failing),
-    failed: perRun(CANARY_MEASURES.offFailed, failing),
-  }
-  const others = failing ? own.filter((task) => task !== failing) : own
-  return {
-    records: sumOf(CANARY_MEASURES.records, others) + (excess?.records ?? 0),
-    failed: sumOf(CANARY_MEASURES.failed, others) + (excess?.failed ?? 0),
-    isOff: sumOf(CANARY_MEASURES.off) > 0,
-    ...(excess && { excess }),
-  }
-}
 
 /** Why the canary's share is taken from it, and whether the pipeline has failed for that; undefined while it is not. */
 export async function canaryFault(

@@ -22,7 +22,7 @@ function contextOf({ runId, defaults, secrets }: JobEndpoint): ConnectorContext 
 const shown = ({ mask }: ConnectorContext, text: string): string => cutText(mask(text), REASON_CHARACTERS_MAX)
 
 /** The faults that the system finds with the config; errors are faults too. Secrets are masked. */
-export async function checkEndpoint(endpoint: JobEndpoint, withinMs: number): Promise<{ path: string; message: string }[]> {
+export async function tryEndpoint(endpoint: JobEndpoint, withinMs: number): Promise<{ path: string; message: string }[]> {
   const check = await findConnector(endpoint.connector_id)?.[endpoint.side]?.check?.()
   if (!check) return []
   const context = contextOf(endpoint)

@@ -12,8 +12,8 @@ import { SMARTMODULE_LIMITS, SmartModuleTrap } from '../../../shared/smartmodule
 import type { Telemetry } from '../../../shared/smartmodule/call-seed.ts'
 import type { AddressRules } from '../../../shared/connectors/address-guard.ts'
 import { openInstance } from '../../../shared/smartmodule/host/open-instance.ts'
-import { checkEndpoint, disposeEndpoint } from './endpoints.ts'
-import { configFaults, parametersFault } from './config-faults.ts'
+import { tryEndpoint, disposeEndpoint } from './endpoints.ts'
+import { configFaults, parametersFault } from './schema-faults.ts'
 import { inspectBinary } from './inspect.ts'
 import { InspectionError } from './wasm-reader.ts'
 import { ToWorkshop, type Answer, type FromWorkshop, type Job, type JobStep } from './jobs.ts'
@@ -150,7 +150,7 @@ async function answerTo(job: Job, binaries: readonly Uint8Array[]): Promise<Answ
       return { types: job.expressions.map((each) => celTypeOf(each, job.fields)) }
     }
     case 'check':
-      return { checked: await checkEndpoint(job.endpoint, job.withinMs) }
+      return { checked: await tryEndpoint(job.endpoint, job.withinMs) }
     case 'dispose':
       await disposeEndpoint(job.endpoint)
       return { disposed: true }

@@ -31,6 +31,7 @@ const FOUND_MAX = 200_000
 
 const splitOf = (key: string, count: number): number => createHash('sha256').update(key).digest().readUInt32BE(0) % count
 
+/** `test/unit/bucket-order.test.ts` shows the order in which objects are read. */
 const byName = (a: ObjectInfo, b: ObjectInfo) => (a.key < b.key ? -1 : 1)
 const byTime = (a: ObjectInfo, b: ObjectInfo) => a.modifiedAt - b.modifiedAt || byName(a, b)
 

@@ -6,7 +6,7 @@ import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import { columnsOf, quotedTable, whyNoKey } from './columns.ts'
 import type { TableSinkConfig, TableSourceConfig } from './connector.ts'
 import { readColumns, readLoggedColumns } from './table-shape.ts'
-import { clientConfigOf, openDatabase } from './connection.ts'
+import { clientConfigOf, openTableDatabase } from './connection.ts'
 
 const LIMITS = { statement_timeout: 5000, query_timeout: 5000 }
 
@@ -17,9 +17,9 @@ async function faultsIn(
   look: (client: pg.Client) => Promise<CheckFault[]>,
 ): Promise<CheckFault[]> {
   const server = clientConfigOf(config, context)
-  let database: Awaited<ReturnType<typeof openDatabase>>
+  let database: Awaited<ReturnType<typeof openTableDatabase>>
   try {
-    database = await openDatabase({ ...server, ...LIMITS })
+    database = await openTableDatabase({ ...server, ...LIMITS })
   } catch (error) {
     return [{ path: '/connection', message: `the database can't be reached: ${reasonOf(error)}` }]
   }

@@ -80,7 +80,10 @@ export const socketOf = (client: pg.Client | undefined): net.Socket | undefined 
   (client as unknown as { connection?: { stream?: net.Socket } } | undefined)?.connection?.stream
 
 /** A connected client. If the connection breaks, only its queries fail; an aborted signal ends it, whether its server answers or not. */
-export async function openDatabase(config: ClientConfig, signal?: AbortSignal): Promise<{ client: pg.Client; close(): Promise<void> }> {
+export async function openTableDatabase(
+  config: ClientConfig,
+  signal?: AbortSignal,
+): Promise<{ client: pg.Client; close(): Promise<void> }> {
   signal?.throwIfAborted()
   const client = new pg.Client({ connectionTimeoutMillis: CONNECT_TIMEOUT_MS, ...config })
   client.on('error', () => {})
@@ -101,9 +104,9 @@ export async function openDatabase(config: ClientConfig, signal?: AbortSignal): 
   return { client, close }
 }
 
-/** Runs `work` with its own connection, see `openDatabase`. */
+/** Runs `work` with its own connection, see `openTableDatabase`. */
 export async function withDatabase<T>(config: ClientConfig, work: (client: pg.Client) => Promise<T>, signal?: AbortSignal): Promise<T> {
-  const { client, close } = await openDatabase(config, signal)
+  const { client, close } = await openTableDatabase(config, signal)
   try {
     return await work(client)
   } finally {

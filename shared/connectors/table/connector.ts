@@ -1,7 +1,7 @@
 /** The connector `table`: writes rows of a Postgres table, exactly once in effect, and reads a table's changes as records. */
 import { z } from 'zod'
 import { direction, type Connector } from '../connector.ts'
-import { endingQuietly } from '../ending-quietly.ts'
+import { endingQuietly } from '../ended-by-abort.ts'
 import { Secret } from '../secret.ts'
 
 const Connection = Secret.optional()

@@ -10,7 +10,7 @@ import { createBlockBuilder } from '../record-block.ts'
 import type { OpenSource } from '../source.ts'
 import { rowToJson, SESSION_OPTIONS } from './column-json.ts'
 import type { TableSourceConfig } from './connector.ts'
-import { clientConfigOf, openDatabase, SOURCE_LIMITS } from './connection.ts'
+import { clientConfigOf, openTableDatabase, SOURCE_LIMITS } from './connection.ts'
 import { readColumns, readTextRows, ROWS, ROWS_FIRST } from './table-shape.ts'
 
 /** Opens the source that reads rows by a growing column. */
@@ -19,7 +19,7 @@ export async function openQuerySource(config: TableSourceConfig, context: Connec
   return {
     async *read(split, position, _seen, signal) {
       if (split.index !== 0) return
-      const { client, close } = await openDatabase({ ...server, options: SESSION_OPTIONS, ...SOURCE_LIMITS }, signal)
+      const { client, close } = await openTableDatabase({ ...server, options: SESSION_OPTIONS, ...SOURCE_LIMITS }, signal)
       try {
         const shape = await readColumns(client, config.table)
         const cursor = config.cursor!

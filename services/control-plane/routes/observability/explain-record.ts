@@ -11,7 +11,7 @@ import { findRevision, listRevisions, type PipelineRow, type RevisionRow } from 
 import { endedAfter, traceAsHandled } from '../../trace/as-handled.ts'
 import { canaryStepOf, refusal, type SourceRecord } from '../../trace/trace.ts'
 import type { Deps } from '../../deps.ts'
-import { handledBy } from '../../upkeep/roll-back-canary.ts'
+import { handledBy } from '../../definitions/canary-counts.ts'
 import { getPipeline } from '../own-pipeline.ts'
 import { operation } from '../operation.ts'
 
