@@ -58,9 +58,24 @@ const SPARE_NICE = 10
 
 const MAIN = join(import.meta.dirname, '..', 'runner', 'main.ts')
 
+/** In memory: on a disk, making a file may wait for what all others write. Linux has it; a container's may be full. */
+const MEMORY_FOLDER = '/dev/shm'
+/** What `tmpdir` gives where no other folder is asked for (`TMPDIR`). */
+const USUAL_FOLDER = '/tmp'
+
 /** A file without a name, which both processes hold open. All of it is written now, so that a full disk is met here and not by a note. */
 function openNotesFile(): number {
-  const folder = mkdtempSync(join(tmpdir(), 'dps-runner-'))
+  const folder = tmpdir()
+  if (folder !== USUAL_FOLDER) return openNotesFileIn(folder)
+  try {
+    return openNotesFileIn(MEMORY_FOLDER)
+  } catch {
+    return openNotesFileIn(folder)
+  }
+}
+
+function openNotesFileIn(parent: string): number {
+  const folder = mkdtempSync(join(parent, 'dps-runner-'))
   try {
     const fd = openSync(join(folder, 'notes'), 'w+')
     return withFile(fd, () => {
