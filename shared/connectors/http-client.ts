@@ -52,6 +52,8 @@ export function openHttpClient({ headers, auth, timeout_ms }: HttpSettings, cont
       if (hop >= REDIRECTS_MAX) throw new ConfigRefused(`${at.host} redirects more than ${REDIRECTS_MAX} times`)
       if (next.host !== at.host || (at.protocol === 'https:' && next.protocol !== 'https:'))
         throw new ConfigRefused(`${at.host} redirects to another host, ${next.origin}: put its address into the config`)
+      if (next.username !== '' || next.password !== '')
+        throw new ConfigRefused(`${at.host} redirects to an address with a user or a password in it`)
       at = next
     }
   }

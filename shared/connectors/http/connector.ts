@@ -1,12 +1,10 @@
 /** The connector `http`: sends batches of records to a web service, and reads records from one. */
 import { z } from 'zod'
 import { direction, type Connector } from '../connector.ts'
+import { HttpUrl } from '../http-url.ts'
 import { Secret } from '../secret.ts'
 
-const Url = z
-  .url({ protocol: /^https?$/ })
-  .max(2000)
-  .meta({ title: 'URL' })
+const Url = HttpUrl.max(2000).meta({ title: 'URL' })
 /** A field name (RFC 9110 §5.1); names that the connection or this connector sets are refused. */
 const HeaderName = z
   .string()

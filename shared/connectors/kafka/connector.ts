@@ -1,6 +1,7 @@
 /** The connector `kafka`: a topic of another Kafka cluster, as a source or as a sink. */
 import { z } from 'zod'
 import { direction, type Connector } from '../connector.ts'
+import { HttpUrl } from '../http-url.ts'
 import { Secret } from '../secret.ts'
 
 const Place = {
@@ -29,7 +30,7 @@ const Place = {
 }
 
 const Registry = z.strictObject({
-  url: z.url({ protocol: /^https?$/ }),
+  url: HttpUrl,
   username: z.string().min(1).max(500).optional(),
   password: Secret.optional(),
 })

@@ -4,6 +4,7 @@ import { direction, type Connector } from '../connector.ts'
 import { TYPE_NAMES } from '../../model/stream-schema.ts'
 import { METADATA_FIELDS } from '../encode/row-metadata.ts'
 import { RowMetadata } from '../row-format.ts'
+import { HttpUrl } from '../http-url.ts'
 import { Secret } from '../secret.ts'
 import { CSV_ENCODINGS } from './format-reader.ts'
 import { isInside, parseTemplate, PART_NAMES } from './group-by-folder.ts'
@@ -33,11 +34,7 @@ const Place = {
     .default('')
     .describe('only objects whose key begins with it')
     .meta({ title: 'Prefix', examples: ['reviews/'] }),
-  endpoint: z
-    .url({ protocol: /^https?$/ })
-    .optional()
-    .describe('URL of the S3 API; the operator’s when omitted')
-    .meta({ title: 'Endpoint' }),
+  endpoint: HttpUrl.optional().describe('URL of the S3 API; the operator’s when omitted').meta({ title: 'Endpoint' }),
   region: z
     .string()
     .min(1)
