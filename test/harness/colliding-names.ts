@@ -2,8 +2,11 @@
 
 const FNV_OFFSET = 0x811c9dc5
 const FNV_PRIME = 0x01000193
-const BLOCK = 5
+const BLOCK = 6
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz'
+const BLOCKS = LETTERS.length ** BLOCK
+/** Without a factor of 26, so that each block comes once. Neighbours would have hashes far from random: seven million would be tried. */
+const STEP = 123_456_789
 
 /** FNV-1a of the text from a state on, 32 bits. */
 function hashFrom(state: number, text: string): number {
@@ -13,7 +16,7 @@ function hashFrom(state: number, text: string): number {
 }
 
 const blockOf = (n: number): string =>
-  Array.from({ length: BLOCK }, (_, at) => LETTERS[Math.floor(n / LETTERS.length ** at) % LETTERS.length]).join('')
+  Array.from({ length: BLOCK }, (_, at) => LETTERS[Math.floor(((n * STEP) % BLOCKS) / LETTERS.length ** at) % LETTERS.length]).join('')
 
 /** Two blocks that lead from one state to the same next one: some 65,000 of them are tried. */
 function collision(state: number): { next: number; pair: [string, string] } {
