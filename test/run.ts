@@ -6,7 +6,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { cacheFolder } from '../deploy/local/cache.ts'
+import { compileCacheFolder } from '../deploy/local/cache.ts'
 
 const vitest = join(import.meta.dirname, '..', 'node_modules', 'vitest', 'vitest.mjs')
 const asked = process.argv.slice(2)
@@ -29,8 +29,7 @@ const child = spawn(process.execPath, ['--no-warnings', vitest, 'run', ...given]
   cwd: join(import.meta.dirname, '..'),
   env: {
     TEST_SERVICES: given.length === 0 ? '2' : '1',
-    // Hundreds of processes are started, and half of a start is compiling.
-    NODE_COMPILE_CACHE: join(cacheFolder(), 'node'),
+    NODE_COMPILE_CACHE: compileCacheFolder(),
     ...process.env,
     ...engine.env,
     // What the run needs follows from its files (`test/harness/global-setup.ts`).

@@ -11,6 +11,9 @@ export function cacheFolder(): string {
   return process.env.DPS_CACHE ?? join(homedir(), '.cache', 'data-pipeline-service')
 }
 
+/** Where Node keeps compiled code (`NODE_COMPILE_CACHE`): many processes are started, and a third to a half of a start is compiling. */
+export const compileCacheFolder = (): string => join(cacheFolder(), 'node')
+
 /**
  * Returns `<cache>/<name>`, filling it by `fill` the first time. `fill` works in a temporary folder that is renamed whole, so that a
  * killed download leaves nothing that looks complete, and two starts at the same time do not disturb each other.

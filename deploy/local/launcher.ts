@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { isFolder, type BucketPlace } from './bucket.ts'
-import { cacheFolder } from './cache.ts'
+import { cacheFolder, compileCacheFolder } from './cache.ts'
 import { startChild, UP_MS, waitUntilUp } from './child.ts'
 import { freePort, usablePort } from './ports.ts'
 import { superviseService, type Service } from './service.ts'
@@ -90,8 +90,7 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
       WAREHOUSE_PER_ACCOUNT: 'false',
       BUCKET_PER_ACCOUNT: 'false',
       ADOPTABLE_TOPICS: '*',
-      // Lanes are started often, and a third of their start is compiling.
-      NODE_COMPILE_CACHE: join(cacheFolder(), 'node'),
+      NODE_COMPILE_CACHE: compileCacheFolder(),
       NODE_ENV: 'production',
       ...options.env,
     }

@@ -3,6 +3,7 @@ import { Agent, fetch, type Response } from 'undici'
 import { z } from 'zod'
 import { ConfigRefused, type ConnectorContext } from './connector.ts'
 import { addressGuardOf, AddressRefused } from './address-guard.ts'
+import { hasCredentials } from './http-url.ts'
 import type { Secret } from './secret.ts'
 
 type Auth =
@@ -52,8 +53,7 @@ export function openHttpClient({ headers, auth, timeout_ms }: HttpSettings, cont
       if (hop >= REDIRECTS_MAX) throw new ConfigRefused(`${at.host} redirects more than ${REDIRECTS_MAX} times`)
       if (next.host !== at.host || (at.protocol === 'https:' && next.protocol !== 'https:'))
         throw new ConfigRefused(`${at.host} redirects to another host, ${next.origin}: put its address into the config`)
-      if (next.username !== '' || next.password !== '')
-        throw new ConfigRefused(`${at.host} redirects to an address with a user or a password in it`)
+      if (hasCredentials(next)) throw new ConfigRefused(`${at.host} redirects to an address with a user or a password in it`)
       at = next
     }
   }

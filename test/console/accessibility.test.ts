@@ -1,6 +1,6 @@
 /** Every screen in both themes and two widths: no violation of WCAG 2.2 AA, nothing wider than the page, nothing that the CSP refuses. */
 import { beforeAll, describe, expect, it } from 'vitest'
-import { hasBrowser, picture, signInTo, useConsole, violations, type Tab } from '../harness/browser.ts'
+import { hasBrowser, picture, pressUntil, signInTo, useConsole, violations, type Tab } from '../harness/browser.ts'
 import { eventually, patiently, service, unique } from '../harness/client.ts'
 import { createPipeline, createStream, waitForStatus, write } from '../harness/pipelines.ts'
 
@@ -113,8 +113,7 @@ describe.skipIf(!hasBrowser)('a screen', () => {
       await settled(tab)
       if (name === 'dead-letters') {
         await tab.page.locator('.groups a').first().click()
-        await tab.page.getByRole('button', { name: /^Try on/ }).click()
-        await tab.page.locator('.fix td .badge').first().waitFor()
+        await pressUntil(tab.page.getByRole('button', { name: /^Try on/ }), tab.page.locator('.fix td .badge'))
       }
       if (name === 'pipeline') {
         await tab.page.getByRole('button', { name: 'Show the newest' }).click()
@@ -122,13 +121,14 @@ describe.skipIf(!hasBrowser)('a screen', () => {
       }
       if (name === 'smartmodule' || name === 'built-in') {
         await tab.page.locator('summary', { hasText: 'Versions' }).click()
-        await tab.page.getByRole('button', { name: 'Run', exact: true }).click()
-        await tab.page.getByRole('region', { name: 'What became of the records' }).waitFor()
+        await pressUntil(
+          tab.page.getByRole('button', { name: 'Run', exact: true }),
+          tab.page.getByRole('region', { name: 'What became of the records' }),
+        )
       }
       if (name === 'smartmodule') {
         await tab.page.getByLabel('Test', { exact: true }).fill('keeps all')
-        await tab.page.getByRole('button', { name: 'Keep these as a test' }).click()
-        await tab.page.getByText('Test keeps all').first().waitFor()
+        await pressUntil(tab.page.getByRole('button', { name: 'Keep these as a test' }), tab.page.getByText('Test keeps all'))
       }
       if (name === 'start') await tab.page.locator('summary', { hasText: 'The same as' }).click()
       if (name === 'manifests') {

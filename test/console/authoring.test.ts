@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { codeIn, hasBrowser, useConsole } from '../harness/browser.ts'
+import { codeIn, hasBrowser, pressUntil, useConsole } from '../harness/browser.ts'
 import { eventually, service, unique } from '../harness/client.ts'
 import { createPipeline, createStream, waitForTotal, write } from '../harness/pipelines.ts'
 import { limitMs } from '../harness/machine-speed.ts'
@@ -33,8 +33,7 @@ describe.skipIf(!hasBrowser)('a pipeline in full', () => {
       await step.getByLabel(/^Field/).fill('n')
       await step.getByLabel(/^Operator/).selectOption({ label: 'gt' })
       await step.getByLabel(/^Value/).fill('10')
-      await page.getByRole('button', { name: /Try on the newest/ }).click()
-      await page.getByText('2 records:').waitFor()
+      await pressUntil(page.getByRole('button', { name: /Try on the newest/ }), page.getByText('2 records:'))
       const end = page.getByRole('group', { name: 'Sink' })
       await end.getByLabel('Write to').selectOption({ label: 'table' })
       await end.getByLabel(/^Table/).fill('in_full')
@@ -108,8 +107,9 @@ describe.skipIf(!hasBrowser)('a SmartModule', () => {
       const right = await codeIn(page)
       await writeCode(page, right.replace('.number(', '.nomber('))
       await page.getByRole('combobox', { name: /^Records/ }).selectOption(`stream:${from.id}`)
-      await page.getByRole('button', { name: 'Run', exact: true }).click()
-      await page.getByRole('button', { name: /line 7:/ }).click()
+      const line = page.getByRole('button', { name: /line 7:/ })
+      await pressUntil(page.getByRole('button', { name: 'Run', exact: true }), line)
+      await line.click()
       expect(await page.locator('.cm-lintRange-error').innerText()).toBe('nomber')
       // The click puts the cursor there; what is typed before that would be put there too.
       await eventually('the editor has the focus', () => page.evaluate(() => document.activeElement?.className === 'code'))

@@ -5,7 +5,7 @@ import kafkajs from 'kafkajs'
 import { describe, expect, it } from 'vitest'
 import { parse as parseYaml } from 'yaml'
 import { frame } from '../../shared/model/framing.ts'
-import { hasBrowser, linkFor, useConsole } from '../harness/browser.ts'
+import { hasBrowser, linkFor, pressUntil, useConsole } from '../harness/browser.ts'
 import { eventually, loggedIn, patiently, service, unique } from '../harness/client.ts'
 import { createPipeline, createStream, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
 import { limitMs } from '../harness/machine-speed.ts'
@@ -205,8 +205,7 @@ describe.skipIf(!hasBrowser)('with a browser alone', () => {
         .locator('.fix')
         .getByLabel(/^Filter/)
         .fill('value.parts == 0 || value.price / value.parts > 1')
-      await page.getByRole('button', { name: /Try on 1/ }).click()
-      await page.locator('.fix td .badge.good').waitFor()
+      await pressUntil(page.getByRole('button', { name: /Try on 1/ }), page.locator('.fix td .badge.good'))
       const save = page.getByRole('button', { name: 'Save as the next revision' })
       await save.click()
       // The button is disabled from the click on: what is saved is known from the API alone.
@@ -268,12 +267,10 @@ describe.skipIf(!hasBrowser)('a record that fails', () => {
     await inConsole(async ({ page }) => {
       await page.goto(`${service().apiUrl}/console/pipelines/${id}/dead-letters`)
       await page.locator('.groups a').first().click()
-      await page.getByRole('button', { name: /Try on 2/ }).click()
       // As it is, they fail again.
-      await page.getByText('dead letter', { exact: true }).first().waitFor()
+      await pressUntil(page.getByRole('button', { name: /Try on 2/ }), page.getByText('dead letter', { exact: true }))
       await page.locator('.fix').getByLabel('Set: value 1').fill('value.count == 0 ? 0 : value.sum / value.count')
-      await page.getByRole('button', { name: /Try on 2/ }).click()
-      await eventually('both would be delivered', async () => (await page.locator('.fix td .badge.good').count()) === 2)
+      await pressUntil(page.getByRole('button', { name: /Try on 2/ }), page.locator('.fix td .badge.good').nth(1))
       const withoutIt = page.getByText('It goes through revision 1, without the change.')
       await withoutIt.waitFor()
       await page.getByRole('button', { name: 'Save as the next revision' }).click()

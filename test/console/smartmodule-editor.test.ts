@@ -1,7 +1,7 @@
 /** A SmartModule beside the records that it is for, in a real browser: dead letters, kept tests, its config, and its way into pipelines. */
 import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
-import { codeIn, hasBrowser, useConsole } from '../harness/browser.ts'
+import { codeIn, hasBrowser, pressUntil, useConsole } from '../harness/browser.ts'
 import { eventually, service, unique } from '../harness/client.ts'
 import { limitMs } from '../harness/machine-speed.ts'
 import { createPipeline, createStream, waitForStatus, waitForTotal, write } from '../harness/pipelines.ts'
@@ -65,15 +65,13 @@ describe.skipIf(!hasBrowser)('a SmartModule that fails records', () => {
       await eventually('they are chosen', async () => (await records(page).inputValue()) === `letters:${first}`)
       // Its step’s config, in the SmartModule’s own fields.
       await eventually('it has the step’s config', async () => (await page.getByLabel('More').inputValue()) === '7')
-      await page.getByRole('button', { name: 'Run', exact: true }).click()
-      await page.getByText('2 records:').waitFor({ timeout: limitMs(60_000) })
+      await pressUntil(page.getByRole('button', { name: 'Run', exact: true }), page.getByText('2 records:'))
       expect(await badges(page)).toEqual(['dead letter', 'dead letter'])
       await writeDraft(page, MENDED)
       await page.getByLabel('Code').press('Control+s')
       await eventually('they are dropped', async () => (await badges(page)).join() === 'filtered,filtered', 60_000)
       await page.getByLabel('Test', { exact: true }).fill('drops what is empty')
-      await page.getByRole('button', { name: 'Keep these as a test' }).click()
-      await page.getByText('Test drops what is empty, 2 records').waitFor()
+      await pressUntil(page.getByRole('button', { name: 'Keep these as a test' }), page.getByText('Test drops what is empty, 2 records'))
       await page.getByRole('button', { name: 'Deploy the next version' }).click()
       await page.getByText('version 1.0.1', { exact: true }).waitFor()
       const { body: version } = await client.call<{ tests: unknown[] }>('GET', `/v1/smartmodules/${module.id}/versions/1.0.1`)
@@ -104,11 +102,9 @@ describe.skipIf(!hasBrowser)('a SmartModule that fails records', () => {
       expect(revisions.map(({ processors }) => (processors as { version: string }[])[1]!.version).toSorted()).toEqual(['1.0.0', '1.0.1'])
 
       await page.goto(at(`smartmodules/${module.id}?records=test:0`))
-      await page.getByRole('button', { name: 'Run', exact: true }).click()
-      await page.getByText('As the test says.').waitFor({ timeout: limitMs(60_000) })
+      await pressUntil(page.getByRole('button', { name: 'Run', exact: true }), page.getByText('As the test says.'))
       await writeDraft(page, HALVED)
-      await page.getByRole('button', { name: 'Run', exact: true }).click()
-      await page.getByText('The test says otherwise').waitFor({ timeout: limitMs(60_000) })
+      await pressUntil(page.getByRole('button', { name: 'Run', exact: true }), page.getByText('The test says otherwise'))
       await page.getByRole('button', { name: 'Deploy the next version' }).click()
       await page
         .getByText('test 1')
@@ -132,8 +128,7 @@ describe.skipIf(!hasBrowser)('a built-in SmartModule', () => {
       await page.getByLabel(/^Field/).fill('n')
       await page.getByLabel(/^Operator/).selectOption('gt')
       await page.getByLabel(/^Value/).fill('3')
-      await page.getByRole('button', { name: 'Run', exact: true }).click()
-      await page.getByText('2 records:').waitFor({ timeout: limitMs(60_000) })
+      await pressUntil(page.getByRole('button', { name: 'Run', exact: true }), page.getByText('2 records:'))
       expect(await badges(page)).toEqual(['filtered', 'delivered'])
       await page.getByRole('link', { name: 'Use it in a pipeline' }).click()
       const step = page.getByRole('group', { name: 'Step 1' })

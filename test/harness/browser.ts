@@ -3,9 +3,9 @@ import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AxeBuilder } from '@axe-core/playwright'
-import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core'
+import { chromium, type Browser, type BrowserContext, type Locator, type Page } from 'playwright-core'
 import { afterAll, expect } from 'vitest'
-import { service, unique } from './client.ts'
+import { eventually, LOAD, service, unique } from './client.ts'
 import { openAccount, signInLink } from './operator.ts'
 import { limitMs } from './machine-speed.ts'
 
@@ -63,6 +63,25 @@ export async function signInTo({ page }: Tab, accountId: string, base?: string):
   await page.getByRole('heading', { name: 'Pipelines' }).waitFor()
   // What listens to keys does so once the page is painted; the figures come later than that.
   await page.locator('.figures').waitFor()
+}
+
+/**
+ * Presses the button until `shown` is on the page: again where the service refused because of its load, as a person would. Any other
+ * refusal is in the error, and what is on the page.
+ */
+export async function pressUntil(button: Locator, shown: Locator): Promise<void> {
+  const page = button.page()
+  await button.click()
+  await eventually('it is shown', async () => {
+    if (await shown.first().isVisible()) return true
+    const refused = await page.locator('.refused').allInnerTexts()
+    if (refused.length === 0) return false
+    expect(refused).toEqual([expect.stringMatching(new RegExp(`busy|${LOAD.source}`))])
+    await button.click()
+    return false
+  }).catch(async (error: unknown) => {
+    throw new Error(`${String(error)}; the page says: ${await page.locator('#main').innerText().catch(String)}`)
+  })
 }
 
 /** The source in the editor, without what it draws around it. */

@@ -4,8 +4,6 @@ import { CANARY_MEASURES } from '../../../shared/model/telemetry.ts'
 import type { CanaryRow } from '../store/canaries.ts'
 import type { PipelineRow } from '../store/pipelines.ts'
 
-type Observed = Pick<ObservedTask, 'revision' | 'measures' | 'quarantined'>
-
 /**
  * Records that the canary handled, and failed, since the tasks started with the pipeline's revision; whether a task has taken it off, and
  * how many records of that task it had failed by then, where that was why.
@@ -13,7 +11,7 @@ type Observed = Pick<ObservedTask, 'revision' | 'measures' | 'quarantined'>
 export function handledBy(
   { step, share }: Pick<CanaryRow, 'step' | 'share'>,
   { revision }: Pick<PipelineRow, 'revision'>,
-  observed: readonly Observed[],
+  observed: readonly Pick<ObservedTask, 'revision' | 'measures'>[],
 ): { records: number; failed: number; isOff: boolean; excess?: { records: number; failed: number } } {
   const own = observed.filter((task) => task.revision === revision)
   const sumOf = (wanted: string, tasks = own) =>
@@ -23,7 +21,7 @@ export function handledBy(
   if (share === null) return { records: 0, failed: 0, isOff: false }
   const failing = own.find((task) => sumOf(CANARY_MEASURES.offFailed, [task]) > 0)
   // What the task had handled by then, with the records of the round that stopped it: they were run again without the canary.
-  const perRun = (wanted: string, task: Observed) => Math.round(sumOf(wanted, [task]) / sumOf(CANARY_MEASURES.off, [task]))
+  const perRun = (wanted: string, task: (typeof own)[number]) => Math.round(sumOf(wanted, [task]) / sumOf(CANARY_MEASURES.off, [task]))
   const excess = failing && {
     records: perRun(CANARY_MEASURES.offRecords, failing),
     failed: perRun(CANARY_MEASURES.offFailed, failing),

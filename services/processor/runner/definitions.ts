@@ -27,6 +27,8 @@ export function createDefinitions(send: (value: FromRunner) => void) {
   const compiled = new Map<string, WeakRef<WebAssembly.Module>>()
   /** Those that were asked for and have not come: tasks that start together wait for the same one. */
   const compiling = new Map<string, Promise<WebAssembly.Module>>()
+  /** The bytes that came last, until what they answer is known. */
+  let arrived: Buffer<ArrayBuffer> | null = null
   let nextId = 1
   let last: Promise<unknown> = Promise.resolve()
 
@@ -79,14 +81,6 @@ export function createDefinitions(send: (value: FromRunner) => void) {
       return made
     },
   }
-  /** The bytes that came last. */
-  let arrived: Buffer<ArrayBuffer> | null = null
-
-  function settle(id: number, value: Answer): void {
-    waiting.get(id)?.(value)
-    waiting.delete(id)
-  }
-
   return {
     definitions,
     onAccounts(given: Extract<ToRunner, { type: 'accounts' }>): void {
@@ -96,7 +90,8 @@ export function createDefinitions(send: (value: FromRunner) => void) {
       arrived = bytes
     },
     onAnswer(answer: Extract<ToRunner, { type: 'answer' | 'binary' }>): void {
-      settle(answer.id, answer.type === 'answer' ? answer.value : arrived)
+      waiting.get(answer.id)?.(answer.type === 'answer' ? answer.value : arrived)
+      waiting.delete(answer.id)
       arrived = null
     },
   }
