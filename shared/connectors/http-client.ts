@@ -24,6 +24,8 @@ export type HttpClient = {
 const REDIRECTS_MAX = 3
 const CONNECTIONS_MAX = 8
 const TOKEN_BYTES_MAX = 1 << 20
+const EXCERPT_BYTES_MAX = 64 << 10
+const EXCERPT_CHARACTERS = 300
 /** A token is renewed this long before it expires: clocks differ and requests take time. */
 const RENEW_BEFORE_MS = 30_000
 const Token = z.object({ access_token: z.string().min(1), expires_in: z.coerce.number().positive().default(300) })
@@ -108,6 +110,15 @@ export function openHttpClient({ headers, auth, timeout_ms }: HttpSettings, cont
     // Without waiting for answers: a silent server would give none.
     close: () => agent.destroy(),
   }
+}
+
+/**
+ * What an answer that is no success says, for a message: without secrets, at most 300 characters; empty where it is longer than 64 KiB or
+ * can't be read.
+ */
+export async function excerptOf(answer: Response, { mask }: Pick<ConnectorContext, 'mask'>): Promise<string> {
+  // Masked before it is cut: what is cut through is not found any more.
+  return mask(await textOf(answer, EXCERPT_BYTES_MAX).catch(() => '')).slice(0, EXCERPT_CHARACTERS)
 }
 
 /** The response's text, decompressed. Throws ConfigRefused as soon as it has more than `bytesMax`; the rest is not read. */

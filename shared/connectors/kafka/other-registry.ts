@@ -42,8 +42,8 @@ export function openOtherRegistry({ url, username, password }: RegistryConfig, c
     (signal: AbortSignal): ReadRegistry =>
     async <T>(path: string, schema: z.ZodType<T>): Promise<T | undefined> => {
       const answer = await client.request(`${url.replace(/\/$/, '')}${path}`, { method: 'GET', headers: credentials() }, signal)
-      const text = await textOf(answer, ANSWER_BYTES_MAX)
-      if (answer.ok) return schema.parse(JSON.parse(text))
+      if (answer.ok) return schema.parse(JSON.parse(await textOf(answer, ANSWER_BYTES_MAX)))
+      await answer.body?.cancel()
       if (answer.status === 404) return undefined
       if (answer.status === 401 || answer.status === 403) throw new ConfigRefused(`the other registry refused access (${answer.status})`)
       throw new Error(`the other registry answered ${answer.status}`)

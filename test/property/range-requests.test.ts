@@ -1,7 +1,7 @@
-/** How the http sink cuts a range: into the same requests whatever became of single records, each record in one of them. */
+/** How a range is cut: into the same requests whatever became of single records, each record in one of them. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { cutRange, halve, type Request } from '../../shared/connectors/http/requests.ts'
+import { cutRange, halve, type Request } from '../../shared/connectors/range-requests.ts'
 
 /** Offsets of rows, in order: of each record one row or several. */
 const rowsOfRange = fc

@@ -2,7 +2,7 @@
  * How a range is cut into requests, and the result of each of them. Every process cuts a range the same way: dead letters count too, so
  * that leaving one out moves no border. A request with a refused record is halved until the record is alone.
  */
-import type { RefusedRecord } from '../sink.ts'
+import type { RefusedRecord } from './sink.ts'
 
 /** The records from the offset `first` to `last`, both included: to be sent unless they were accepted, cut in two, or refused. */
 export type Request = {
