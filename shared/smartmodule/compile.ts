@@ -72,7 +72,7 @@ const SDK_FILES = [
   'edits',
   'json',
   'expected-keys',
-  'known-members',
+  'last-document',
   'lexicon',
   'members',
   'path',

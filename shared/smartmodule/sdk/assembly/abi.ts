@@ -2,7 +2,7 @@
 import { fromBase64 } from './base64'
 import { Config } from './config'
 import { Kind } from './json'
-import { NOTED_MEMBER_BYTES, UNKNOWN_MEMBERS, membersSize, writeMembers } from './known-members'
+import { NOTED_MEMBER_BYTES, UNKNOWN_MEMBERS, membersSize, writeMembers } from './last-document'
 import { textOf } from './text'
 import { Path } from './path'
 import { Record, Writer, copyFast } from './record'

@@ -1,5 +1,5 @@
 /** Several changes of one record, written in one pass: everything between the changed values stays byte for byte. */
-import { keyStart, memberCount, valueEnd } from './known-members'
+import { keyStart, memberCount, valueEnd } from './last-document'
 import { isSameName } from './path'
 import { Record, Writer } from './record'
 

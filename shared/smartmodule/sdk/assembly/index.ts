@@ -1,6 +1,6 @@
 /** What authors import: `import { Record, Config, Path, Kind } from 'dps'`. */
 export { Kind, closeOf, isUtf8, kindAt, parse as parseJson, skipChecked, skipSpace } from './json'
-export { hasBackslash, keyEnd, keyEscaped, keyStart, memberCount, valueEnd, valueStart } from './known-members'
+export { hasBackslash, keyEnd, keyEscaped, keyStart, memberCount, valueEnd, valueStart } from './last-document'
 export { compareNumbers, escapeTo, integerOf, numberOf, textOf, unescape } from './text'
 export { Path, Segment, Slice, findIn, findMember, hasTwins, twinMember } from './path'
 export { Items, Members } from './members'

@@ -1,10 +1,10 @@
 /**
  * JSON over bytes, without building a tree: one pass checks that the bytes are exactly one JSON document (RFC 8259, UTF-8 included) and
- * notes the members of a top-level object; later look-ups read only checked bytes. Strings are scanned 16 bytes at a time. While it
- * lasts, a byte 0 stands behind the document: no token has one, so that it ends all of them, and `end` need not be asked for at each.
+ * notes the members of a top-level object; later look-ups read only checked bytes. Strings are scanned 16 bytes at a time. During the pass
+ * the byte behind the document is 0: no token contains it, so that every token ends there without a comparison with the document's end.
  */
 import { FIRST, NOWHERE, expectKey, isAt, lengthAt, nextPlace, placeBelow } from './expected-keys'
-import { addMember, beginMembers, changeShape, endMembers, limit } from './known-members'
+import { addMember, beginMembers, changeShape, endMembers, limit } from './last-document'
 
 export const enum Kind { Missing, Null, False, True, Number, String, Object, Array }
 

@@ -1,6 +1,6 @@
 /** Dotted paths (`customer.address.city`, `items.0.sku`) into a checked document. */
 import { Kind, closeOf, kindAt, skipChecked, skipSpace } from './json'
-import { hasBackslash, hasEscapedKeys, keyEnd, keyEscaped, keyStart, memberCount, shape, valueEnd, valueStart } from './known-members'
+import { hasBackslash, hasEscapedKeys, keyEnd, keyEscaped, keyStart, memberCount, shape, valueEnd, valueStart } from './last-document'
 import { unescape } from './text'
 
 /** The result of `find`: the bytes of a value inside the record, valid until the next record. */

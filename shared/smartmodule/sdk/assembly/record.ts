@@ -1,6 +1,6 @@
 /** The record an author's function sees: one object for all records, its bytes valid until the function returns. */
 import { Kind, isUtf8, parse, refusal, skipSpace } from './json'
-import { forgetMembers, memberCount, readMembers, valueEnd, valueStart } from './known-members'
+import { forgetMembers, memberCount, readMembers, valueEnd, valueStart } from './last-document'
 import { shortestText } from './shortest'
 import { escapeTo, escapedLength, integerOf, numberOf, textOf } from './text'
 import { Path, Segment, Slice, findMember, findPath } from './path'

@@ -1,4 +1,4 @@
-/** Where the members of the last parsed object are, and what the steps of a chain tell each other of it (docs/specs/abi.md). */
+/** The document that was parsed last: where its members are, and how a step tells the next one (docs/specs/abi.md). */
 
 /** Members of the last parsed top-level object, as four addresses each: key start, key end (inside the quotes), value start, value end. */
 const MEMBER_BYTES: usize = 16
@@ -36,11 +36,12 @@ export let shape: u32 = 0
 /** The shape of the documents with the expected keys, and how many these have. */
 let expectedShape: u32 = 0
 let expectedCount: i32 = 0
-/** In place of it: a key has changed; one has, and the next document is not expected to have it. */
+/** `expectedCount` once a key has changed that is expected from now on: the document's shape gets a new number. */
 const CHANGED: i32 = -1
+/** `expectedCount` once a key has changed that is not expected again: the document's shape has no number. */
 const UNKNOWN: i32 = -2
 
-/** A key of the document is another one than in the document before; whether the next one is expected to have it. */
+/** Notes that a key is not the one of the document before. `isExpected`: whether it is expected in the next document. */
 export function changeShape(isExpected: bool): void {
   if (!isExpected) expectedCount = UNKNOWN
   else if (expectedCount != UNKNOWN) expectedCount = CHANGED
