@@ -15,6 +15,7 @@ import * as observability from '../../shared/api/observability.ts'
 import { refusalsOf } from '../../shared/api/openapi.ts'
 import { PREFIXES, type Contract } from '../../shared/api/contract.ts'
 import * as events from '../../shared/api/events.ts'
+import * as lineage from '../../shared/api/lineage.ts'
 import * as overview from '../../shared/api/overview.ts'
 import * as pipelines from '../../shared/api/pipelines.ts'
 import * as secrets from '../../shared/api/secrets.ts'
@@ -43,6 +44,7 @@ export const CONTRACTS: readonly Contract[] = [
   members,
   observability,
   events,
+  lineage,
   overview,
   pipelines,
   secrets,

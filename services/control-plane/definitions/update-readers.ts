@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { PipelineDefinition } from '../../../shared/model/definition.ts'
 import type { Queryable } from '../store/database.ts'
 import { lockPipeline, type PipelineRow } from '../store/pipelines.ts'
-import { listUserIds } from '../store/uses.ts'
+import { listPipelineIdsUsing } from '../store/uses.ts'
 import type { StreamRow } from '../store/streams.ts'
 import { anew, storeRevision } from '../publisher/enqueue.ts'
 import { bytesMaxOf, letterBytesMaxOf, streamCodecOf } from './resolve-endpoint.ts'
@@ -16,7 +16,7 @@ async function reviseUsers(
   changeOf: (row: PipelineRow) => Parameters<typeof storeRevision>[3] = () => ({}),
 ): Promise<boolean> {
   let hasAny = false
-  for (const id of await listUserIds(trx, 'stream', stream.id)) {
+  for (const id of await listPipelineIdsUsing(trx, 'stream', stream.id)) {
     const row = await lockPipeline(trx, id)
     if (!row || row.status === 'deleting') continue
     const definition = next(row.definition)

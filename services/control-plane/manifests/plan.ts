@@ -18,7 +18,7 @@ import { abridged, differences } from '../definitions/differences.ts'
 import { movedMembers, needsOtherOrder } from '../definitions/resolve-endpoint.ts'
 import { validated } from '../middleware/validate.ts'
 import type { Queryable } from '../store/database.ts'
-import { listUsersOf } from '../store/uses.ts'
+import { listPipelinesUsingEach } from '../store/uses.ts'
 import type { PipelineRow } from '../store/pipelines.ts'
 import { findVersion } from '../store/smartmodules.ts'
 
@@ -208,7 +208,7 @@ async function inUseFaults(db: Queryable, { manifest }: Asked, known: Known, gon
     ...steps.map(({ module }) => [name, 'smartmodule', module] as const),
   ])
   const endsOn = Map.groupBy(ends, ([, kind, name]) => `${kind}/${name}`)
-  const users = await listUsersOf(
+  const users = await listPipelinesUsingEach(
     db,
     gone.flatMap(({ kind, name }) => idOf(known, kind, name) ?? []),
   )

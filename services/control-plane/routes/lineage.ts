@@ -1,7 +1,7 @@
 /** The lineage: which streams and places outside the account's pipelines connect. */
 import { createHash } from 'node:crypto'
 import type { z } from 'zod'
-import { getLineageContract, type Lineage } from '../../../shared/api/overview.ts'
+import { getLineageContract, type Lineage } from '../../../shared/api/lineage.ts'
 import { Endpoints } from '../../../shared/api/pipeline-requests.ts'
 import { findConnector } from '../../../shared/connectors/catalogue.ts'
 import type { Database } from '../store/database.ts'

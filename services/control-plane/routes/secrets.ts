@@ -21,7 +21,7 @@ import {
   updateSecret,
   type SecretRow,
 } from '../store/secrets.ts'
-import { listUserIds, listUserIdsOf } from '../store/uses.ts'
+import { listPipelineIdsUsing, listPipelineIdsUsingEach } from '../store/uses.ts'
 import { assertQuotas } from '../store/quotas.ts'
 import { anew, enqueueDefinition } from '../publisher/enqueue.ts'
 import { assertIfMatch, etagOf } from './etags.ts'
@@ -63,7 +63,7 @@ export const createSecretOperation = operation(
 
 export const listSecretsOperation = operation(listSecretsContract, async ({ db }, caller, { query }) => {
   const page = await listSecrets(db, caller.accountId, query)
-  const users = await listUserIdsOf(
+  const users = await listPipelineIdsUsingEach(
     db,
     'secret',
     page.items.map(({ id }) => id),
@@ -74,7 +74,7 @@ export const listSecretsOperation = operation(listSecretsContract, async ({ db }
 export const getSecretOperation = operation(getSecretContract, async ({ db }, caller, { params }) => {
   const row = await findSecret(db, caller.accountId, params.id)
   if (!row) throw notFound('the secret')
-  return { status: 200, body: show(row, await listUserIds(db, 'secret', row.id)), headers: etagOf(row) }
+  return { status: 200, body: show(row, await listPipelineIdsUsing(db, 'secret', row.id)), headers: etagOf(row) }
 })
 
 /** A new attempt makes every task reopen its connectors, now with the new value. */
@@ -97,7 +97,7 @@ export const updateSecretOperation = operation(
       const { description = found.description, value } = body
       const envelope = value === undefined ? undefined : secretBox.seal(ownerOf(caller.accountId, found.name), value)
       const updated = await updateSecret(trx, found, { description, envelope })
-      const usedBy = await listUserIds(trx, 'secret', found.id)
+      const usedBy = await listPipelineIdsUsing(trx, 'secret', found.id)
       if (envelope) await restartUsers(trx, usedBy)
       return [updated, usedBy] as const
     })
@@ -111,7 +111,7 @@ export const deleteSecretOperation = operation(deleteSecretContract, async ({ db
     const row = await findSecretForUpdate(trx, caller.accountId, params.id)
     if (!row) throw notFound('the secret')
     assertIfMatch(caller, etagOf(row))
-    const users = await listUserIds(trx, 'secret', row.id)
+    const users = await listPipelineIdsUsing(trx, 'secret', row.id)
     if (users.length > 0) throw new ServiceError('conflict', `the secret is used by: ${users.join(', ')}`)
     await deleteSecretRow(trx, row)
   })

@@ -120,7 +120,7 @@ export async function findPipeline(db: Queryable, accountId: string, id: string)
 }
 
 /** A pipeline as its client asked for it; undefined once it is gone. */
-export async function requestOf(db: Queryable, id: string): Promise<unknown> {
+export async function findRequest(db: Queryable, id: string): Promise<unknown> {
   const row: Pick<PipelineRow, 'request'> | undefined = await db('pipelines').where({ id }).first('request')
   return row?.request
 }

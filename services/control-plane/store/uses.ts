@@ -17,12 +17,12 @@ export async function replaceUses(db: Queryable, pipelineId: string, kinds: Use[
 }
 
 /** Ids of the pipelines that use a resource, sorted; also of those that are being deleted. */
-export async function listUserIds(db: Queryable, kind: Use['kind'], id: string): Promise<string[]> {
-  return (await listUserIdsOf(db, kind, [id])).get(id) ?? []
+export async function listPipelineIdsUsing(db: Queryable, kind: Use['kind'], id: string): Promise<string[]> {
+  return (await listPipelineIdsUsingEach(db, kind, [id])).get(id) ?? []
 }
 
 /** The same for several resources, by the resource's id; without those that no pipeline uses. */
-export async function listUserIdsOf(db: Queryable, kind: Use['kind'], ids: readonly string[]): Promise<Map<string, string[]>> {
+export async function listPipelineIdsUsingEach(db: Queryable, kind: Use['kind'], ids: readonly string[]): Promise<Map<string, string[]>> {
   const rows: { used_id: string; pipeline_id: string }[] = await db('pipeline_uses')
     .where({ kind })
     .whereIn('used_id', ids)
@@ -33,7 +33,7 @@ export async function listUserIdsOf(db: Queryable, kind: Use['kind'], ids: reado
 }
 
 /** Names of pipelines that use a resource, at most ten; also of those that are being deleted, which need it until they are gone. */
-export async function listUserNames(db: Queryable, kind: Use['kind'], id: string): Promise<string[]> {
+export async function listPipelineNamesUsing(db: Queryable, kind: Use['kind'], id: string): Promise<string[]> {
   const rows = await db('pipeline_uses')
     .join('pipelines', 'pipelines.id', 'pipeline_uses.pipeline_id')
     .where({ kind, used_id: id })
@@ -43,7 +43,7 @@ export async function listUserNames(db: Queryable, kind: Use['kind'], id: string
 }
 
 /** The pipelines that use each of the resources, by the resource's id and in the order of their names; none that is being deleted. */
-export async function listUsersOf(db: Queryable, ids: readonly string[]): Promise<Map<string, { id: string; name: string }[]>> {
+export async function listPipelinesUsingEach(db: Queryable, ids: readonly string[]): Promise<Map<string, { id: string; name: string }[]>> {
   const rows: { used_id: string; id: string; name: string }[] = await db('pipeline_uses as u')
     .join('pipelines as p', 'p.id', 'u.pipeline_id')
     .whereIn('u.used_id', ids)

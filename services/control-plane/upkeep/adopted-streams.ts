@@ -8,7 +8,7 @@ import type { Deps } from '../deps.ts'
 import { findNewSchemas, saveSchemas } from '../definitions/adopted-schemas.ts'
 import { letterBytesMaxBy, updateLimits, updateReaders } from '../definitions/update-readers.ts'
 import { findAnyPipeline } from '../store/pipelines.ts'
-import { listUserIds } from '../store/uses.ts'
+import { listPipelineIdsUsing } from '../store/uses.ts'
 
 /**
  * Raises the size limits of dead-letter topics where records of the stream may be larger by now: before its pipelines learn the new limit,
@@ -16,7 +16,7 @@ import { listUserIds } from '../store/uses.ts'
  */
 async function raiseDeadLetterLimits({ db, cluster }: Pick<Deps, 'db' | 'cluster'>, stream: StreamRow): Promise<Set<string>> {
   const raised = new Set<string>()
-  for (const id of await listUserIds(db, 'stream', stream.id)) {
+  for (const id of await listPipelineIdsUsing(db, 'stream', stream.id)) {
     const row = await findAnyPipeline(db, id)
     if (!row || row.status === 'deleting') continue
     const { dead_letter_topic, dead_letter_bytes_max } = row.definition

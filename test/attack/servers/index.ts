@@ -55,11 +55,12 @@ export const HONEST: readonly Told[] = [
   ...bySocket('redis', [HONEST_REDIS]),
 ]
 
+/** A connector's config: what both directions have, and what only one has. */
 type Place = {
   connector_id: string
   common(port: number): Record<string, unknown>
-  source: Record<string, unknown>
-  sink: Record<string, unknown>
+  source?: Record<string, unknown>
+  sink?: Record<string, unknown>
 }
 
 const brokerOn = (port: number) => ({ brokers: [`127.0.0.1:${port}`], topic: 't' })
@@ -70,18 +71,16 @@ const PLACES: Readonly<Record<SocketProtocol | WebProtocol, Place>> = {
     source: { mode: 'query', cursor: 'id', poll_interval_ms: 100 },
     sink: { unknown_members: 'ignore' },
   },
-  kafka: { connector_id: 'conn_kafka', common: brokerOn, source: {}, sink: {} },
+  kafka: { connector_id: 'conn_kafka', common: brokerOn },
   registry: {
     connector_id: 'conn_kafka',
     common: (port) => ({ ...brokerOn(port), registry: { url: `http://127.0.0.1:${port}` } }),
-    source: {},
     sink: { schema_id: 1 },
   },
   http: {
     connector_id: 'conn_http',
     common: (port) => ({ url: `http://127.0.0.1:${port}/in` }),
     source: { poll_interval_ms: 100 },
-    sink: {},
   },
   s3: {
     connector_id: 'conn_storage_bucket',
@@ -94,7 +93,7 @@ const PLACES: Readonly<Record<SocketProtocol | WebProtocol, Place>> = {
     source: { poll_interval_ms: 100 },
     sink: { interval_ms: 100 },
   },
-  redis: { connector_id: 'conn_redis', common: (port) => ({ url: `redis://127.0.0.1:${port}`, stream: 's' }), source: {}, sink: {} },
+  redis: { connector_id: 'conn_redis', common: (port) => ({ url: `redis://127.0.0.1:${port}`, stream: 's' }) },
 }
 
 /** The endpoint that makes the service talk to the lie on this port. `name`: a suffix of its secrets, which no other endpoint has. */

@@ -1,9 +1,10 @@
-/** The account, its keys and tokens, its audit log and overview: what each operation answers. */
+/** The account, its keys and tokens, its audit log, overview and lineage: what each operation answers. */
 import { beforeAll, expect, it } from 'vitest'
 import * as accountApi from '../../../shared/api/account.ts'
 import * as auditApi from '../../../shared/api/audit.ts'
 import * as authApi from '../../../shared/api/auth.ts'
 import * as eventsApi from '../../../shared/api/events.ts'
+import * as lineageApi from '../../../shared/api/lineage.ts'
 import * as overviewApi from '../../../shared/api/overview.ts'
 import { describeAnswers } from '../../harness/answers.ts'
 import { loggedIn, service, unique, type Client } from '../../harness/client.ts'
@@ -20,7 +21,14 @@ beforeAll(async () => {
 })
 
 describeAnswers(
-  [...contractsOf(accountApi), ...contractsOf(auditApi), ...contractsOf(authApi), ...contractsOf(overviewApi), ...contractsOf(eventsApi)],
+  [
+    ...contractsOf(accountApi),
+    ...contractsOf(auditApi),
+    ...contractsOf(authApi),
+    ...contractsOf(overviewApi),
+    ...contractsOf(lineageApi),
+    ...contractsOf(eventsApi),
+  ],
   {
     client: () => client,
     resources: () => resources,

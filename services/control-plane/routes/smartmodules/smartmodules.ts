@@ -21,7 +21,7 @@ import {
   type ListedSmartModule,
   type ListedVersion,
 } from '../../store/smartmodules.ts'
-import { listUserNames } from '../../store/uses.ts'
+import { listPipelineNamesUsing } from '../../store/uses.ts'
 import { assertIfMatch, etagOf } from '../etags.ts'
 import { listReply } from '../list-reply.ts'
 import { operation } from '../operation.ts'
@@ -101,7 +101,7 @@ export const deleteSmartModuleOperation = operation(deleteSmartModuleContract, a
     assertIfMatch(caller, etagOf(row, `-${row.version}`))
     // Locked, so that no pipeline can start to use it meanwhile.
     await lockSmartModuleForDeletion(trx, row.id)
-    const users = await listUserNames(trx, 'smartmodule', row.id)
+    const users = await listPipelineNamesUsing(trx, 'smartmodule', row.id)
     if (users.length > 0) throw new ServiceError('conflict', `the SmartModule is used by: ${users.join(', ')}`)
     await deleteSmartModuleRow(trx, row.id)
   })

@@ -6,8 +6,8 @@ import { mentionedFields } from '../../definitions/mentions.ts'
 import { schemaTextOf } from '../../../../shared/model/schema-text.ts'
 import { subjectOf } from '../../registry/registry.ts'
 import { notFound, ServiceError, type Detail } from '../../service-error.ts'
-import { requestOf } from '../../store/pipelines.ts'
-import { listUsersOf } from '../../store/uses.ts'
+import { findRequest } from '../../store/pipelines.ts'
+import { listPipelinesUsingEach } from '../../store/uses.ts'
 import { findStream, listSchemas, type StreamRow } from '../../store/streams.ts'
 import type { Deps } from '../../deps.ts'
 import { withDeadline } from '../../concurrency/with-deadline.ts'
@@ -53,11 +53,11 @@ export const checkStreamSchemaOperation = operation(checkStreamSchemaContract, a
   if (!stream) throw notFound('the stream')
   const { details, after } = await schemaChangeFaults(deps, stream, body)
   const changed = after ? Object.keys(stream.schema).filter((field) => after[field] !== stream.schema[field]) : []
-  const users = changed.length === 0 ? [] : ((await listUsersOf(deps.db, [stream.id])).get(stream.id) ?? [])
+  const users = changed.length === 0 ? [] : ((await listPipelinesUsingEach(deps.db, [stream.id])).get(stream.id) ?? [])
   const pipelines: { id: string; name: string; reads: boolean; mentions: Mention[] }[] = []
   // One after the other: a request is up to 1 MiB.
   for (const { id, name } of users) {
-    const request = await requestOf(deps.db, id)
+    const request = await findRequest(deps.db, id)
     if (request === undefined) continue
     const { source, processors, sink } = Request.parse(request)
     const configs: [path: string, config: unknown][] = [

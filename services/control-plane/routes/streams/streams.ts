@@ -3,7 +3,7 @@ import { reasonOf } from '../../../../shared/errors/reason-of.ts'
 import { deleteStreamContract, getStreamContract, listStreamsContract } from '../../../../shared/api/streams.ts'
 import { notFound, ServiceError } from '../../service-error.ts'
 import { findStream, listStreams, lockStream, updateStream, type StreamRow } from '../../store/streams.ts'
-import { listUserNames } from '../../store/uses.ts'
+import { listPipelineNamesUsing } from '../../store/uses.ts'
 import { listJobsInto } from '../../store/jobs.ts'
 import { takeDownStream } from '../../reconciler/streams.ts'
 import { assertIfMatch, etagOf } from '../etags.ts'
@@ -55,7 +55,7 @@ export const deleteStreamOperation = operation(deleteStreamContract, async (deps
     assertIfMatch(caller, etagOf(locked))
     // Its topic might be created after the deletion has removed it.
     if (locked.status === 'creating') throw new ServiceError('conflict', 'the stream is still being created')
-    const users = await listUserNames(trx, 'stream', locked.id)
+    const users = await listPipelineNamesUsing(trx, 'stream', locked.id)
     if (users.length > 0) throw new ServiceError('conflict', `the stream is used by: ${users.join(', ')}`)
     const jobs = await listJobsInto(trx, caller.accountId, locked.topic)
     if (jobs.length > 0) throw new ServiceError('conflict', `the stream is used by jobs that have not ended: ${jobs.join(', ')}`)
