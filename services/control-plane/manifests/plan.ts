@@ -57,9 +57,17 @@ function needsOrder({ definition }: PipelineRow, { source, sink }: Part): boolea
   return from !== undefined && to !== undefined && needsOtherOrder(definition, from, to)
 }
 
-function effectOf(row: PipelineRow, found: readonly Difference[], before: Part, after: Part): 'live' | 'reopen' | 'replace' {
+function effectOf(
+  { streams }: Pick<Known, 'streams'>,
+  row: PipelineRow,
+  found: readonly Difference[],
+  before: Part,
+  after: Part,
+): 'live' | 'reopen' | 'replace' {
   const changes = (member: string) => found.some(({ path }) => path.split('/')[1] === member)
-  const { partitions } = row.definition.source
+  const { stream } = before.source as Part
+  // An adopted topic may have got more since the pipeline was made.
+  const { partitions } = streams.get(String(stream)) ?? row.definition.source
   const isBeyond = partitions > 0 && Number(after.tasks) > partitions
   if (changes('source') || isBeyond || movesSink(before.sink as Part, after.sink as Part) || needsOrder(row, after)) return 'replace'
   // An external sink gets the types of the steps' output.
@@ -179,7 +187,7 @@ function pipelineChanges(
     const before = row && pipelinePart(known, row)
     const after = pipelineWanted(asked, before, newestOf, details, pointerTo('pipeline', name))
     const found = before ? differences(before, plain(after), WHOLE) : []
-    const effect = row && before && found.length > 0 ? effectOf(row, found, before, after) : 'live'
+    const effect = row && before && found.length > 0 ? effectOf(known, row, found, before, after) : 'live'
     if (effect === 'replace' && !replace.includes(name))
       details.push({
         path: pointerTo('pipeline', name),

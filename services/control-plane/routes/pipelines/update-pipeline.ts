@@ -6,6 +6,7 @@ import { invalidRequest, ServiceError, type Detail } from '../../service-error.t
 import { sinkFieldsOf, type PipelineDefinition } from '../../../../shared/model/definition.ts'
 import { deleteUnpromotedCanary, findShownCanary } from '../../store/canaries.ts'
 import { updatePipeline, type PipelineRow } from '../../store/pipelines.ts'
+import { findStream } from '../../store/streams.ts'
 import { replaceUses } from '../../store/uses.ts'
 import { inTransaction, type Queryable } from '../../store/database.ts'
 import { assertQuotas } from '../../store/quotas.ts'
@@ -97,7 +98,10 @@ async function change(trx: Queryable, caller: Caller, row: PipelineRow, asked: C
   const details: Detail[] = [...faults]
   const request = { ...(row.request as PipelineRequest), ...asked }
   const { definition } = row
-  const { partitions } = definition.source
+  const { kind, partitions: atFirst } = definition.source
+  // An adopted topic may have got more since the pipeline was made.
+  const stream = kind === 'topic' ? await findStream(trx, caller.accountId, String(request.source.config.stream_id)) : undefined
+  const partitions = stream?.partitions ?? atFirst
   if (request.tasks > partitions && partitions > 0)
     details.push({ path: '/tasks', message: `must be at most ${partitions}, the source's partition count` })
   let steps = definition.steps
