@@ -123,6 +123,33 @@ describe('the dead letters of records that are handled again', () => {
     const dry = await client.call('POST', `/v1/pipelines/${id}/dead-letters/redrive`, { dry_run: true })
     expect(dry.body).toMatchObject({ count: 2 })
   })
+
+  it('are not redriven either where the next position is refused', async () => {
+    const [from, to] = [await source(), await source()]
+    const { name } = await deployModule(client, filterOverN(`if (value == 13 || value == 30) record.fail('no')\n  return true`))
+    const id = await createPipeline(client, from.id, [{ name, config: {} }], to.id)
+    await write(client, from.id, numbers(0, 50))
+    await waitForTotal(client, to.id, 48)
+    const pending = async () =>
+      (await client.call<{ count: number }>('POST', `/v1/pipelines/${id}/dead-letters/redrive`, { dry_run: true })).body.count
+    await eventually('both are pending', async () => (await pending()) === 2)
+    await stop(id)
+    await eventually('its tasks have left the group', async () => (await reset(id, { offsets: { 0: 20 } })).status === 200)
+    expect(await pending()).toBe(1)
+    const { group_id } = (await client.call<{ group_id: string }>('GET', `/v1/pipelines/${id}/offsets`)).body
+    const consumer = new kafkajs.Kafka({ brokers: service().brokers, logLevel: kafkajs.logLevel.NOTHING }).consumer({ groupId: group_id })
+    try {
+      const joined = new Promise((resolve) => consumer.on(consumer.events.GROUP_JOIN, resolve))
+      await consumer.connect()
+      await consumer.subscribe({ topic: from.topic })
+      await consumer.run({ autoCommit: false, eachMessage: async () => {} })
+      await joined
+      expect((await reset(id, 'latest')).status).toBe(409)
+    } finally {
+      await consumer.disconnect()
+    }
+    expect(await pending()).toBe(1)
+  })
 })
 
 /** Stops the pipeline, writes 50 records, deletes all but the last ten of them, and starts it again. */

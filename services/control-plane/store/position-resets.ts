@@ -30,6 +30,12 @@ export async function listPositionResets(db: Queryable, pipelineId: string): Pro
   return db('position_resets').where({ pipeline_id: pipelineId }).select('partition', 'topic_id', 'from_offset', 'revision')
 }
 
+/** Those that were dropped for a position that was not set after all; where another one was set meanwhile, that stays. */
+export async function restorePositionResets(db: Queryable, pipelineId: string, resets: readonly PositionReset[]): Promise<void> {
+  const rows = resets.map((each) => ({ pipeline_id: pipelineId, ...each }))
+  if (rows.length > 0) await db('position_resets').insert(rows).onConflict(['pipeline_id', 'partition']).ignore()
+}
+
 /** Dead letters that a dropped reset would have settled stay pending. */
 export async function dropPositionResets(db: Queryable, pipelineId: string, partitions: number[]): Promise<void> {
   await db('position_resets').where({ pipeline_id: pipelineId }).whereIn('partition', partitions).delete()

@@ -9,7 +9,7 @@ import { layoutOf } from '../../layout-of.ts'
 import { invalidRequest, ServiceError } from '../../service-error.ts'
 import { withoutPlan } from '../../../../shared/model/commit-metadata.ts'
 import { type PipelineRow } from '../../store/pipelines.ts'
-import { dropPositionResets, listPositionResets, setPositionResets } from '../../store/position-resets.ts'
+import { dropPositionResets, listPositionResets, restorePositionResets, setPositionResets } from '../../store/position-resets.ts'
 import type { Caller, Deps } from '../../deps.ts'
 import { resolvePlace } from '../../definitions/stream-places.ts'
 import { storeRevision } from '../../publisher/enqueue.ts'
@@ -65,6 +65,7 @@ async function reset(
   // What was handled again since an earlier reset is known by the position, which is about to go. Then that reset goes, before the position
   // does: by the new one, dead letters of records that are passed over would count as handled.
   if ((await listPositionResets(deps.db, id)).length > 0) await deps.deadLetters.catchUp(pipeline)
+  const earlier = (await listPositionResets(deps.db, id)).filter(({ partition }) => offsets.has(partition))
   await dropPositionResets(deps.db, id, [...offsets.keys()])
   const row = await inTransaction(deps.db, async (trx) => {
     const locked = await lockOwnPipeline(trx, caller, id)
@@ -75,6 +76,10 @@ async function reset(
     // A compacted topic may have lost records of dead letters: those are not handled again.
     if (!is_compacted) await setPositionResets(trx, id, { topicId: layout.topicId, revision }, offsets)
     return storeRevision(trx, locked, { ...locked.definition, revision, reset_revision: revision })
+  }).catch(async (error: unknown) => {
+    // Refused before the position was set: what goes on at the earlier one is still not to be redriven.
+    if (error instanceof ServiceError && error.code === 'conflict') await restorePositionResets(deps.db, id, earlier)
+    throw error
   })
   deps.notifyPublisher()
   return { pipeline_id: id, revision: row.revision, offsets: Object.fromEntries([...offsets].map(([at, offset]) => [at, String(offset)])) }
