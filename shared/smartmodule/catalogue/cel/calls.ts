@@ -158,8 +158,9 @@ export function memberCall(target: Node, name: string, at: i32): Node {
   const node = new Node(Op.Call, at)
   node.name = name
   node.args.push(target)
-  args(node)
   node.id = functionNamed('.' + name)
-  if (node.id < 0) return unknown(at, 'there is no function ' + name)
-  return checked(node, at)
+  // Before its arguments: in those of a misspelt macro its variable would be named as unknown.
+  const missing = node.id < 0 ? unknown(at, 'there is no function ' + name) : null
+  args(node)
+  return missing !== null ? missing : checked(node, at)
 }
