@@ -49,12 +49,12 @@ export function temporaryHomeAt(folder: string, reaper: Reaper): Home {
   return { folder, logs: folder, reaper, isKept: false, known: () => undefined, recall: async (_, make) => make(), close: async () => {} }
 }
 
-function isAlive(pid: number): boolean {
+/** Whether the process is there; one of another user can't be signalled, and is. */
+export function isAlive(pid: number): boolean {
   try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
+    return process.kill(pid, 0)
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
   }
 }
 

@@ -28,16 +28,19 @@ export function superviseService(
       if (Date.now() - startedAt > STEADY_MS) backoffMs = BACKOFF_MIN_MS
       say(`${name} (pid ${child!.pid}) stopped with code ${code}; starting it again in ${backoffMs} ms`)
       child = undefined
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, backoffMs)
-        wake = () => {
-          clearTimeout(timer)
-          resolve()
-        }
-      })
-      backoffMs = Math.min(backoffMs * 2, BACKOFF_MAX_MS)
-      if (stopping) return
-      child = await start()
+      while (!child) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, backoffMs)
+          wake = () => {
+            clearTimeout(timer)
+            resolve()
+          }
+        })
+        backoffMs = Math.min(backoffMs * 2, BACKOFF_MAX_MS)
+        if (stopping) return
+        child = await start().catch((error: unknown) => void say(`${name} can't be started: ${String(error)}`))
+      }
+      if (stopping) return child.stop()
       say(`${name} is back (pid ${child.pid})`)
       onChange()
     }

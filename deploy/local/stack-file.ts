@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isAlive } from './home.ts'
 import type { Account, Key, Launched } from './launcher.ts'
 
 export type TourState = 'running' | 'done' | 'off'
@@ -15,15 +16,7 @@ export type StackFile = {
 /** What `make run` keeps: this file, data and logs. */
 export const LOCAL_FOLDER = process.env.LOCAL_FOLDER ?? join(import.meta.dirname, '..', '..', '.local')
 
-function isAlive(pid: unknown): boolean {
-  if (typeof pid !== 'number') return false
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
-}
+const isRunning = (pid: unknown): boolean => typeof pid === 'number' && isAlive(pid)
 
 /** The local owner, who is signed in by a link alone until a password is set. */
 export const LOCAL_OWNER = 'owner@localhost'
@@ -39,7 +32,7 @@ export function runningEnvironment(): { apiUrl: string; accountId: string; env: 
       account_id: string
       environment: Record<string, string>
     }
-    return isAlive(pids?.launcher) ? { apiUrl: api_url, accountId: account_id, env: environment } : undefined
+    return isRunning(pids?.launcher) ? { apiUrl: api_url, accountId: account_id, env: environment } : undefined
   } catch {
     return undefined
   }
@@ -51,7 +44,7 @@ export function openStackFile(): StackFile {
   if (existsSync(path)) {
     try {
       const { pids } = JSON.parse(readFileSync(path, 'utf8')) as { pids?: { launcher?: number } }
-      if (isAlive(pids?.launcher) && pids?.launcher !== process.pid) path = path.replace(/\.json$/, `-${process.pid}.json`)
+      if (isRunning(pids?.launcher) && pids?.launcher !== process.pid) path = path.replace(/\.json$/, `-${process.pid}.json`)
     } catch {
       // Not a stack file, which is never half written because it is renamed whole. It is overwritten.
     }
