@@ -20,7 +20,8 @@ complete and sound.
 - The status follows from both.
 
 Rows are statuses. Columns are events: a client's action, a step of creating the pipeline, or what its tasks report. \`·\` changes nothing
-(an action answers 200), but for an update of a failed pipeline, see below. \`409\` refuses the action.
+(an action answers 200), but for an update of a failed pipeline, see below. \`409\` refuses the action. The API no longer shows a
+pipeline that is being deleted: there every action of a client answers 404.
 
 | | ${PIPELINE_EVENTS.map((event) => event.replaceAll('_', ' ')).join(' | ')} |
 |---|${PIPELINE_EVENTS.map(() => '---').join('|')}|
@@ -33,7 +34,8 @@ ${rows.join('\n')}
 - Only reports of the current attempt count. A new attempt is made by \`start\`, by \`restart\`, by \`resume\` after a pipeline has paused
   itself, by an update that reopens the sink, by a secret's new value, by another limit of an adopted topic, and where a canary that has
   failed the pipeline is rolled back.
-- Brokers, sinks and sources that are unavailable are waited for without limit. Any other failure is tried again with backoff; after twenty
-  rounds or ten starts in a row without progress, or ten lost lanes in a row, the pipeline is \`failed\` with the cause.
+- Brokers, sinks and sources that are unavailable are waited for without limit. Any other failure of the chain's tasks is tried again with
+  backoff; after twenty rounds or ten starts in a row without progress, or ten lost lanes in a row, the pipeline is \`failed\` with the
+  cause. The tasks of an intake, which read an external source, try again without limit whatever is not final, such as a refused config.
 `
 await writePage('specs/pipeline-status.md', text)

@@ -1,6 +1,6 @@
 /**
- * The phases of a round as one object. `make chaos` wraps some of them with faults (`test/chaos/faults/`) to see that its oracle notices;
- * nothing else replaces one.
+ * The phases of a round as one object. Tests alone replace some of them: `make chaos` wraps them with faults (`test/chaos/faults/`) to see
+ * that its oracle notices, and `test/integration/freeze.test.ts` to stop a processor between two of them.
  */
 import { createFetch } from '../../shared/kafka/wire/fetch.ts'
 import { openLanes } from './lane/lanes.ts'

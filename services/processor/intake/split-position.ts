@@ -3,6 +3,7 @@
  * the same transaction, and the metadata say so.
  */
 import { z } from 'zod'
+import { Interrupted } from '../interruption.ts'
 
 const Metadata = z.union([z.object({ v: z.literal(1), s: z.string() }), z.object({ v: z.literal(2) })])
 
@@ -19,7 +20,8 @@ export function positionIn(metadata: string, long: string | undefined): string |
   if (metadata === '') return undefined
   const parsed = Metadata.parse(JSON.parse(metadata))
   if (parsed.v === 1) return parsed.s
-  if (long === undefined) throw new Error('the position of the split is missing from the seen topic')
+  // What the topic has lost does not come back by asking again.
+  if (long === undefined) throw new Interrupted('failed', 'the position of the split is missing from the seen topic')
   return long
 }
 
