@@ -228,7 +228,7 @@ describe('a config', () => {
     expect(await openRefused({ set: { a: 'value.b ++ 1' } })).toContain('config.set.a: 1:10: unexpected +')
     expect(await openRefused({ emit: ['1', 'value.size('] })).toContain('config.emit[1]: 1:12: the expression ends too early')
     expect(await openRefused({ filter: 'value.name.like("x")' })).toContain('there is no function like')
-    expect(await openRefused({ filter: 'value.tags.exist(t, t == "x")' })).toContain('1:12: there is no function exist')
+    expect(await openRefused({ filter: 'value.tags.exist(t, t == "x")' })).toContain('1:11: there is no function exist')
     expect(await openRefused({ filter: '"open' })).toContain('the text is not closed')
     expect(await openRefused({ filter: '9223372036854775808 > 1' })).toContain('does not fit into 64 bits')
     expect(await openRefused({ filter: 'value.a.startsWith()' })).toContain('wrong number of arguments')
