@@ -1,6 +1,6 @@
 /**
- * Attacks in waves, with a pause behind each: the machine differs from minute to minute by more than an attack may do, so quiet times are
- * measured throughout the run.
+ * Attacks in waves, with a pause behind each. The machine differs from minute to minute by more than an attack may do, so what the second
+ * account notices is compared with the pauses of the same minutes.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Outcome } from './assaults.ts'
@@ -17,8 +17,7 @@ const WAVE = 40
 const SETTLE_MS = 3000
 const PAUSE_MS = 10_000
 
-/** Both as one: the p99 of few minutes alone is decided by one or two stalls. */
-export const together = (a: Noticed, b: Noticed): Noticed => ({
+const together = (a: Noticed, b: Noticed): Noticed => ({
   times: a.times.concat(b.times),
   gap: Math.max(a.gap, b.gap),
   lag: Math.max(a.lag, b.lag),
