@@ -68,7 +68,8 @@ function effectOf(
   const { stream } = before.source as Part
   // An adopted topic may have got more since the pipeline was made.
   const { partitions } = streams.get(String(stream)) ?? row.definition.source
-  const isBeyond = partitions > 0 && Number(after.tasks) > partitions
+  // Only where they change: a topic may have been made anew with fewer.
+  const isBeyond = changes('tasks') && partitions > 0 && Number(after.tasks) > partitions
   if (changes('source') || isBeyond || movesSink(before.sink as Part, after.sink as Part) || needsOrder(row, after)) return 'replace'
   // An external sink gets the types of the steps' output.
   return changes('sink') || (changes('steps') && 'connector' in (after.sink as Part)) ? 'reopen' : 'live'

@@ -98,12 +98,14 @@ async function change(trx: Queryable, caller: Caller, row: PipelineRow, asked: C
   const details: Detail[] = [...faults]
   const request = { ...(row.request as PipelineRequest), ...asked }
   const { definition } = row
-  const { kind, partitions: atFirst } = definition.source
-  // An adopted topic may have got more since the pipeline was made.
-  const stream = kind === 'topic' ? await findStream(trx, caller.accountId, String(request.source.config.stream_id)) : undefined
-  const partitions = stream?.partitions ?? atFirst
-  if (request.tasks > partitions && partitions > 0)
-    details.push({ path: '/tasks', message: `must be at most ${partitions}, the source's partition count` })
+  if (asked.tasks !== undefined) {
+    const { kind, partitions: atFirst } = definition.source
+    // An adopted topic may have got more since the pipeline was made.
+    const stream = kind === 'topic' ? await findStream(trx, caller.accountId, String(request.source.config.stream_id)) : undefined
+    const partitions = stream?.partitions ?? atFirst
+    if (asked.tasks > partitions && partitions > 0)
+      details.push({ path: '/tasks', message: `must be at most ${partitions}, the source's partition count` })
+  }
   let steps = definition.steps
   if (asked.processors) {
     const resolved = await resolveSteps(trx, caller.accountId, asked.processors, details)
