@@ -8,6 +8,7 @@ import { inTransaction, type Database, type Queryable } from './database.ts'
 
 /** From this offset on, the records of the topic's partition are handled by this revision or a later one. */
 export type PositionReset = { partition: number; topic_id: string; from_offset: string; revision: number }
+const COLUMNS = ['partition', 'topic_id', 'from_offset', 'revision']
 
 /** In place of earlier ones of the same partitions. */
 export async function setPositionResets(
@@ -27,7 +28,7 @@ export async function setPositionResets(
 }
 
 export async function listPositionResets(db: Queryable, pipelineId: string): Promise<PositionReset[]> {
-  return db('position_resets').where({ pipeline_id: pipelineId }).select('partition', 'topic_id', 'from_offset', 'revision')
+  return db('position_resets').where({ pipeline_id: pipelineId }).select(COLUMNS)
 }
 
 /** Those that were dropped for a position that was not set after all; where another one was set meanwhile, that stays. */
@@ -36,9 +37,9 @@ export async function restorePositionResets(db: Queryable, pipelineId: string, r
   if (rows.length > 0) await db('position_resets').insert(rows).onConflict(['pipeline_id', 'partition']).ignore()
 }
 
-/** Dead letters that a dropped reset would have settled stay pending. */
-export async function dropPositionResets(db: Queryable, pipelineId: string, partitions: number[]): Promise<void> {
-  await db('position_resets').where({ pipeline_id: pipelineId }).whereIn('partition', partitions).delete()
+/** Returns those that it dropped. Dead letters that they would have settled stay pending. */
+export async function dropPositionResets(db: Queryable, pipelineId: string, partitions: number[]): Promise<PositionReset[]> {
+  return db('position_resets').where({ pipeline_id: pipelineId }).whereIn('partition', partitions).delete(COLUMNS)
 }
 
 /**

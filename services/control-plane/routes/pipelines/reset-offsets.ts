@@ -65,8 +65,7 @@ async function reset(
   // What was handled again since an earlier reset is known by the position, which is about to go. Then that reset goes, before the position
   // does: by the new one, dead letters of records that are passed over would count as handled.
   if ((await listPositionResets(deps.db, id)).length > 0) await deps.deadLetters.catchUp(pipeline)
-  const earlier = (await listPositionResets(deps.db, id)).filter(({ partition }) => offsets.has(partition))
-  await dropPositionResets(deps.db, id, [...offsets.keys()])
+  const earlier = await dropPositionResets(deps.db, id, [...offsets.keys()])
   const row = await inTransaction(deps.db, async (trx) => {
     const locked = await lockOwnPipeline(trx, caller, id)
     assertResting(locked)
