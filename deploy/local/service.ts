@@ -22,25 +22,26 @@ export function superviseService(
 
   const watch = (async () => {
     while (!stopping) {
-      const startedAt = Date.now()
-      const code = await child!.exited
-      if (stopping) return
-      if (Date.now() - startedAt > STEADY_MS) backoffMs = BACKOFF_MIN_MS
-      say(`${name} (pid ${child!.pid}) stopped with code ${code}; starting it again in ${backoffMs} ms`)
-      child = undefined
-      while (!child) {
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, backoffMs)
-          wake = () => {
-            clearTimeout(timer)
-            resolve()
-          }
-        })
-        backoffMs = Math.min(backoffMs * 2, BACKOFF_MAX_MS)
+      if (child) {
+        const startedAt = Date.now()
+        const code = await child.exited
         if (stopping) return
-        child = await start().catch((error: unknown) => void say(`${name} can't be started: ${String(error)}`))
+        if (Date.now() - startedAt > STEADY_MS) backoffMs = BACKOFF_MIN_MS
+        say(`${name} (pid ${child.pid}) stopped with code ${code}; starting it again in ${backoffMs} ms`)
+        child = undefined
       }
-      if (stopping) return child.stop()
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, backoffMs)
+        wake = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+      })
+      backoffMs = Math.min(backoffMs * 2, BACKOFF_MAX_MS)
+      if (stopping) return
+      child = await start().catch((error: unknown) => void say(`${name} can't be started: ${String(error)}`))
+      if (stopping) return child?.stop()
+      if (!child) continue
       say(`${name} is back (pid ${child.pid})`)
       onChange()
     }
