@@ -74,9 +74,9 @@ export async function loggedIn({ api_key, api_secret }: Key): Promise<Client> {
 }
 
 type Refusable = { status: number; body: { error?: unknown } }
-/** What it says where it met a limit of its own: on a loaded machine that is no fault of the request. */
-export const LOAD = /is still in progress|did not end within|timed out|timeout expired|Query read timeout|aborted due to timeout/
+const LOAD = /is still in progress|did not end within|timed out|timeout expired|Query read timeout|aborted due to timeout/
 
+/** What the service says where it met a limit of its own: on a loaded machine that is no fault of the request. */
 const isOfItsLoad = ({ status, body: { error } }: Refusable): boolean =>
   status === 503 || (typeof error === 'object' && error !== null && 'message' in error && LOAD.test(String(error.message)))
 
