@@ -1,5 +1,7 @@
 /** What is used of the client library `@platformatic/kafka`, imported here alone: its import would take a third of a process's start. */
 import { compileAtOnce } from './lazy-option-schemas.ts'
+import { Reader } from '@platformatic/kafka'
+import { readOnlyForwards } from './forward-only.ts'
 
 // Evaluated in this order: before the library, what makes its schemas lazy.
 export {
@@ -22,4 +24,5 @@ export {
 } from '@platformatic/kafka'
 export type { Connection, ConnectionOptions, Reader } from '@platformatic/kafka'
 
+readOnlyForwards(Reader.prototype)
 compileAtOnce()

@@ -26,6 +26,17 @@ export type Connections = {
 const LATEST = -1n
 const EARLIEST = -2n
 
+/** By partition: they are 0 and what follows it. An account's broker may tell of others, and a list by partition would never end. */
+function leadersIn(topic: string, partitions: readonly { partitionIndex: number; leaderId: number }[]): number[] {
+  const leaders = Array.from(partitions, () => -1)
+  for (const { partitionIndex, leaderId } of partitions) {
+    if (partitionIndex < 0 || partitionIndex >= leaders.length)
+      throw new Error(`the broker answers that ${topic} has ${leaders.length} partitions, and a partition ${partitionIndex}`)
+    leaders[partitionIndex] = leaderId
+  }
+  return leaders
+}
+
 /** An open client of a cluster, see `openCluster`. */
 export type Cluster = ReturnType<typeof openCluster>
 
@@ -45,14 +56,12 @@ export function openCluster(options: ClusterOptions) {
     /** A shared connection to any broker that answers; not for long polls. */
     anyConnection: brokers.anyBroker,
 
-    /** The topic's id and partition leaders; undefined while the topic does not exist. */
+    /** The topic's id and partition leaders; undefined while the topic does not exist. Throws an Error for an answer that can't be. */
     async describeTopic(topic: string): Promise<TopicLayout | undefined> {
       const answer = await brokers.metadataOf([topic])
       const found = answer.topics.find(({ name }) => name === topic)
       if (!found || found.errorCode === 3 || found.partitions.length === 0) return undefined
-      const leaders: number[] = []
-      for (const { partitionIndex, leaderId } of found.partitions) leaders[partitionIndex] = leaderId
-      return { topic, topicId: found.topicId, leaders }
+      return { topic, topicId: found.topicId, leaders: leadersIn(topic, found.partitions) }
     },
 
     groupCoordinator: (groupId: string) => brokers.coordinatorOf(COORDINATOR_GROUP, groupId),

@@ -2,12 +2,15 @@
 import { describe, expect, it } from 'vitest'
 import type { ShownManifest } from '../../shared/api/manifests.ts'
 import { eventually, loggedIn, service, unique } from '../harness/client.ts'
+import { useKafka } from '../harness/foreign-topics.ts'
 import { above, manifestsOf, said, shop, type Given, type Plan } from '../harness/manifests.ts'
 import { waitForTotal, write } from '../harness/pipelines.ts'
 import { moduleBody } from '../harness/one-of-each.ts'
+import { deleteTopic, makeTopics } from '../harness/topics.ts'
 
 const client = await loggedIn(service().accounts.other)
 const { plan, apply, named, idOf } = manifestsOf(client)
+const { admin } = await useKafka()
 
 describe('a manifest', () => {
   it('makes what it names, runs, and has nothing to do the second time', async () => {
@@ -189,6 +192,33 @@ describe('a manifest', () => {
       sink: { stream: names.large },
     })
     expect(JSON.stringify(body.manifest)).not.toMatch(/"(st|sm|pl)_/)
+  })
+
+  it('follows a topic of others that has got more partitions, or was made anew with fewer', async () => {
+    const set = unique('grown')
+    const [topic, from, flow] = [unique('theirs'), `${set} from`, `${set} flow`]
+    await makeTopics(admin, { topic, numPartitions: 2 })
+    const { body } = await client.call<{ id: string }>('POST', '/v1/streams', { name: from, topic, schema: { n: 'integer' } })
+    const withTasks = (tasks: number, more = {}) => ({
+      set,
+      pipelines: { [flow]: { source: { stream: from }, sink: { connector: 'blackhole' }, tasks, ...more } },
+    })
+    const hasPartitions = (count: number) =>
+      eventually(
+        `the stream has ${count} partitions`,
+        async () => (await client.call<{ partitions: number }>('GET', `/v1/streams/${body.id}`)).body.partitions === count,
+      )
+    expect((await apply(withTasks(2))).status).toBe(200)
+    await admin.createPartitions({ topicPartitions: [{ topic, count: 4 }] })
+    await hasPartitions(4)
+    expect(said(await plan(withTasks(4)))).toEqual([['pipeline', 'flow', 'update', 'live']])
+    expect((await plan(withTasks(5))).status).toBe(400)
+    expect((await apply(withTasks(4))).status).toBe(200)
+
+    await deleteTopic(admin, topic)
+    await makeTopics(admin, { topic, numPartitions: 1 })
+    await hasPartitions(1)
+    expect(said(await plan(withTasks(4, { description: 'of fewer' })))).toEqual([['pipeline', 'flow', 'update', 'live']])
   })
 
   it('of two hundred resources is applied in one request, and has nothing to do the second time', async () => {

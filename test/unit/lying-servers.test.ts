@@ -1,5 +1,5 @@
 /** What servers of accounts answer is not what was asked: nothing of it may pass for a delivery, or fill the memory. */
-import { createServer, type AddressInfo } from 'node:net'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { inspect } from 'node:util'
 import { expect, it } from 'vitest'
 import type { ConnectorContext } from '../../shared/connectors/connector.ts'
@@ -7,7 +7,9 @@ import { openKafkaSink } from '../../shared/connectors/kafka/sink.ts'
 import { openKafkaSource } from '../../shared/connectors/kafka/source.ts'
 import { RedisSinkConfig } from '../../shared/connectors/redis/connector.ts'
 import { openRedisSink } from '../../shared/connectors/redis/sink.ts'
+import { openRedisSource } from '../../shared/connectors/redis/source.ts'
 import type { OpenSink } from '../../shared/connectors/sink.ts'
+import type { OpenSource } from '../../shared/connectors/source.ts'
 import { openS3Store } from '../../shared/connectors/storage-bucket/s3-store.ts'
 import { TableSinkConfig } from '../../shared/connectors/table/connector.ts'
 import { openTableSink } from '../../shared/connectors/table/sink.ts'
@@ -15,6 +17,7 @@ import { createDecoder } from '../../shared/connectors/table/pgoutput.ts'
 import { createSeenEntries } from '../../shared/connectors/seen-entries.ts'
 import { KAFKA_ERRORS } from '../../shared/kafka/wire/error-codes.ts'
 import { LIES, openLiar } from '../attack/servers/index.ts'
+import type { SocketLie } from '../attack/servers/lie.ts'
 import { FETCH, NONE, fetch, fetched, honestly, serve } from '../attack/servers/kafka-broker.ts'
 import { rowsOf, valuesFrom } from '../harness/conformance.ts'
 
@@ -73,28 +76,66 @@ it('a broker that asks for more iterations of SCRAM than any real one is refused
   await liar.close()
 })
 
-it('a broker that leads nothing is asked again a few times a second, not in a loop', async () => {
+it.each([
+  ['tells of a partition beyond those that it has', 'partition-number-max', 'that t has 1 partitions, and a partition 2147483647'],
+  ['leads back in its list of brokers', 'brokers-that-go-back', 'a negative length'],
+  ['leads back in tagged fields', 'tags-that-go-back', 'a negative length'],
+  ['leads back in a list of aborted transactions', 'aborted-that-go-back', 'a negative length'],
+])('a broker that %s is refused at once', async (_, name, reason) => {
+  const liar = await openLiar(lieOfKafka(name))
+  const source = await openKafkaSource({ brokers: [`127.0.0.1:${liar.port}`], topic: 't', start: 'earliest', framed: false }, context)
+  const read = source.read({ index: 0, count: 1 }, undefined, createSeenEntries(), new AbortController().signal)
+  const failed = await read[Symbol.asyncIterator]()
+    .next()
+    .catch((error: unknown) => error)
+  expect(inspect(failed, { depth: 10 })).toContain(reason)
+  await source.close()
+  await liar.close()
+})
+
+it.each([
+  ['leads nothing', () => fetch([fetched(NONE, 0, NONE, KAFKA_ERRORS.notLeaderOrFollower)])],
+  ['answers nothing at once', () => fetch([])],
+  ['answers at once that there is nothing', () => fetch([fetched(NONE)])],
+])('a broker that %s is asked again a few times a second, not in a loop', async (_, answer) => {
   let fetches = 0
-  const server = createServer((socket) =>
-    serve(socket, { ...honestly(), [FETCH]: () => (fetches++, fetch([fetched(NONE, 0, NONE, KAFKA_ERRORS.notLeaderOrFollower)])) }),
-  )
+  const server = createServer((socket) => serve(socket, { ...honestly(), [FETCH]: () => (fetches++, answer()) }))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   const source = await openKafkaSource({ brokers: [`127.0.0.1:${port}`], topic: 't', start: 'earliest', framed: false }, context)
+  expect(await perSecond(source, () => fetches)).toBeLessThan(10)
+  server.close()
+})
+
+it('a Redis that answers nothing at once is asked again a few times a second, not in a loop', async () => {
+  const lie = lieOf('redis', 'read-of-nothing-at-once') as SocketLie
+  let reads = 0
+  const answer = (socket: Socket) => {
+    socket.on('data', (asked: Buffer) => {
+      if (/xread/i.test(asked.toString('latin1'))) reads++
+    })
+    lie.answer(socket)
+  }
+  const liar = await openLiar({ ...lie, protocol: 'redis', answer })
+  const source = await openRedisSource({ url: `redis://127.0.0.1:${liar.port}`, stream: 's', start: 'earliest' }, context)
+  expect(await perSecond(source, () => reads)).toBeLessThan(10)
+  await liar.close()
+})
+
+/** How often a second a source asks that finds no records; it is read for two seconds, and closed. */
+async function perSecond(source: OpenSource, asked: () => number): Promise<number> {
   const ending = new AbortController()
   const from = performance.now()
   const seconds = () => (performance.now() - from) / 1000
-  const look = setInterval(() => seconds() > 2 && fetches > 1 && ending.abort(), 50)
+  const look = setInterval(() => seconds() > 2 && asked() > 1 && ending.abort(), 50)
   let records = 0
   for await (const { block } of source.read({ index: 0, count: 1 }, undefined, createSeenEntries(), ending.signal))
     records += block?.count ?? 0
-  expect(records).toBe(0)
   clearInterval(look)
-  expect(fetches).toBeGreaterThan(1)
-  expect(fetches / seconds()).toBeLessThan(10)
   await source.close()
-  server.close()
-})
+  expect([records, asked() > 1]).toEqual([0, true])
+  return asked() / seconds()
+}
 
 it.each(['write-answered-without-end', 'error-without-end', 'listing-without-end'])('a store’s answer is ended: %s', async (name) => {
   const liar = await openLiar(lieOf('s3', name))

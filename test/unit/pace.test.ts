@@ -1,7 +1,7 @@
 /** How large rounds are, and how soon they follow each other: both adapt to the broker, within bounds. */
 import { describe, expect, it } from 'vitest'
 import { openByteBudget } from '../../services/processor/task/byte-budget.ts'
-import { createCommitPace } from '../../services/processor/task/round/commit-pace.ts'
+import { createCommitPace } from '../../services/processor/transaction/commit-pace.ts'
 import { createRoundSize } from '../../services/processor/task/round/round-size.ts'
 
 describe('a round', () => {
@@ -19,16 +19,29 @@ describe('a round', () => {
   })
 
   it('waits longer after the one before when the broker delays it, and less when it does not, within bounds', () => {
-    const pace = createCommitPace()
-    const first = pace.intervalMs()
-    for (let round = 0; round < 3; round++) pace.firstTook(25)
-    expect(pace.intervalMs()).toBeGreaterThan(first)
-    for (let round = 0; round < 100; round++) pace.firstTook(25)
-    const longest = pace.intervalMs()
-    pace.firstTook(25)
-    expect(pace.intervalMs()).toBe(longest)
-    for (let round = 0; round < 1000; round++) pace.firstTook(2)
-    expect(pace.intervalMs()).toBe(first)
+    let nowMs = 0
+    const pace = createCommitPace(() => nowMs)
+    expect(pace.waitMs(1)).toBe(Number.NEGATIVE_INFINITY)
+    pace.ended(1, 2)
+    const first = pace.waitMs(1)
+    for (let round = 0; round < 3; round++) pace.ended(1, 25)
+    expect(pace.waitMs(1)).toBeGreaterThan(first)
+    for (let round = 0; round < 100; round++) pace.ended(1, 25)
+    const longest = pace.waitMs(1)
+    pace.ended(1, 25)
+    expect(pace.waitMs(1)).toBe(longest)
+    for (let round = 0; round < 1000; round++) pace.ended(1, 2)
+    expect(pace.waitMs(1)).toBe(first)
+    nowMs = first
+    expect(pace.waitMs(1)).toBe(0)
+  })
+
+  it('follows a large one at once, and learns nothing from it', () => {
+    const pace = createCommitPace(() => 0)
+    pace.ended(1, 2)
+    const first = pace.waitMs(1)
+    pace.ended(1 << 20, 25)
+    expect([pace.waitMs(1 << 20), pace.waitMs(1)]).toEqual([0, first])
   })
 })
 

@@ -5,6 +5,7 @@ import { TRANSACTIONAL } from '../../../shared/kafka/protocol/record-batch.ts'
 import { createTurn, inTurns } from '../../../shared/model/turns.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { frame } from '../../../shared/model/framing.ts'
+import { createCommitPace } from '../transaction/commit-pace.ts'
 import type { TopicWrite } from '../transaction/deliver.ts'
 import type { Transactions } from '../transaction/transactions.ts'
 import { seenBatches } from './seen.ts'
@@ -32,7 +33,11 @@ const metadataOf = (position: string | undefined): string =>
   position !== undefined && isLong(position) ? POSITION_IN_TOPIC : withPosition(position)
 
 export function openIntakeWriter({ transactions, topic, seenTopic, groupId, owned, states, now }: IntakeWriterOptions) {
+  const pace = createCommitPace()
+  let lastBytes = 0
   return {
+    /** How long the reads that come may gather before the next write, in milliseconds; not above 0 where they need not. */
+    waitMs: () => pace.waitMs(lastBytes),
     /** Answers how many records were committed. */
     async write(reads: readonly SplitRead[]): Promise<number> {
       const partitions = transactions.layouts.of(topic).leaders.length
@@ -51,9 +56,11 @@ export function openIntakeWriter({ transactions, topic, seenTopic, groupId, owne
         records += read.block.count
       }
       for (const batch of seenBatches(reads, now())) writes.push({ topic: seenTopic, batch })
-      await transactions.deliver(writes)
+      const firstMs = await transactions.deliver(writes)
       const offsets = [...next].map(([partition, state]) => ({ partition, offset: state.next, metadata: metadataOf(state.position) }))
       await transactions.commit({ groupId, topic, assignment: owned }, offsets)
+      lastBytes = writes.reduce((sum, { batch }) => sum + batch.length, 0)
+      pace.ended(lastBytes, firstMs)
       for (const [split, state] of next) states.set(split, state)
       return records
     },

@@ -91,6 +91,8 @@ export function startIntake(options: IntakeOptions): Task {
     member.onInterrupt = () => void reader.close()
     try {
       while (isAtWork()) {
+        const waitMs = writer.waitMs()
+        if (waitMs > 0) await member.pause(waitMs)
         const reads = await reader.take().catch(asAway)
         if (!isAtWork()) return
         if (!reads) return await idle(isAtWork)

@@ -7,14 +7,16 @@ import { z } from 'zod'
 import type { AbortedTransaction } from '../../kafka/protocol/aborted.ts'
 import { batchesIn, sectionOf, type FoundBatch } from '../../kafka/protocol/batches-in.ts'
 import { decodeSteps, encodeHeaders, type KafkaRecord } from '../../kafka/protocol/record-batch.ts'
+import type { Connection } from '../../kafka/client-library.ts'
 import type { Connections, TopicLayout } from '../../kafka/cluster.ts'
 import { KAFKA_ERRORS, hasMoved, kafkaErrorName } from '../../kafka/wire/error-codes.ts'
-import { fetchBatches } from '../../kafka/wire/fetch.ts'
+import { fetchBatches, type FetchedPartition, type FetchRequest } from '../../kafka/wire/fetch.ts'
 import { FRAMING_BYTES } from '../../model/framing.ts'
 import { createTurn, inTurns } from '../../model/turns.ts'
 import { ConfigRefused, type ConnectorContext } from '../connector.ts'
 import { createBlockBuilder, type BlockBuilder } from '../record-block.ts'
 import type { OpenSource } from '../source.ts'
+import { restAfterNothing } from '../../waiting/after-nothing.ts'
 import { untilAborted } from '../../waiting/until-aborted.ts'
 import type { KafkaSourceConfig } from './connector.ts'
 import { createTopicLook, keepLayout, LAYOUT_MS, openOtherCluster } from './other-cluster.ts'
@@ -131,6 +133,15 @@ function createLeaderWatch({ topic }: KafkaSourceConfig, log: ConnectorContext['
   }
 }
 
+/** What was asked for, and nothing else: a lying broker's partitions would all go into the position. */
+async function fetchOnly(connection: Connection, request: FetchRequest, topic: string, signal: AbortSignal): Promise<FetchedPartition[]> {
+  const { errorCode, partitions } = await untilAborted(signal, fetchBatches(connection, request))
+  if (errorCode !== 0) throw new Error(`fetching ${topic}: ${kafkaErrorName(errorCode)}`)
+  const other = partitions.find(({ partition }) => request.partitions.every((asked) => asked.partition !== partition))
+  if (other) throw new Error(`the broker answers with partition ${other.partition} of ${topic}, which it was not asked for`)
+  return partitions
+}
+
 /** Opens the source: each split reads its share of the partitions. */
 export async function openKafkaSource(config: KafkaSourceConfig, context: ConnectorContext): Promise<OpenSource> {
   const cluster = openOtherCluster(config, context)
@@ -165,8 +176,7 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
         bytesMax: BYTES_MAX,
       }
       const connection = await untilAborted(signal, connections.leader(leader))
-      const answer = await untilAborted(signal, fetchBatches(connection, request))
-      for (const { partition, bytes, aborted, errorCode } of answer.partitions) {
+      for (const { partition, bytes, aborted, errorCode } of await fetchOnly(connection, request, config.topic, signal)) {
         const position = positions.get(partition)!
         if (errorCode === KAFKA_ERRORS.offsetOutOfRange) {
           const start = (await untilAborted(signal, cluster.offsets(layout, [partition], 'earliest'))).get(partition)!
@@ -219,6 +229,7 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
           }
           const builder = createBlockBuilder(64 << 10)
           const known = own.filter((partition) => positions.has(partition))
+          const [before, askedAt] = [positionOf(positions, layout.topicId), performance.now()]
           const fetching = fetchInto(builder, connections, layout, known, positions, signal)
           let step = await fetching.next()
           for (; !step.done; step = await fetching.next()) {
@@ -229,7 +240,7 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
           if (step.value || known.length === 0) {
             topic.forget()
             if (builder.count === 0) await sleep(MOVED_PAUSE_MS, undefined, { signal }).catch(() => {})
-          }
+          } else if (positionOf(positions, layout.topicId) === before) await restAfterNothing(askedAt, signal)
           const isQuiet = builder.count === 0 && unknown.length === 0
           if (isQuiet && performance.now() - yieldedAt <= QUIET_COMMIT_MS) continue
           const next = positionOf(positions, layout.topicId)

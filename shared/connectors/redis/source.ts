@@ -4,6 +4,7 @@ import type { ConnectorContext } from '../connector.ts'
 import { nextCount, type AnswerSize } from '../next-count.ts'
 import { createBlockBuilder } from '../record-block.ts'
 import { RECORD_BYTES_MAX, type OpenSource, type SourceRead } from '../source.ts'
+import { restAfterNothing } from '../../waiting/after-nothing.ts'
 import { answerOf, connectRedis, failureOf } from './connection.ts'
 import type { RedisSourceConfig } from './connector.ts'
 
@@ -52,8 +53,10 @@ async function* readFrom(
   }
   let asked = ENTRIES_FIRST
   while (!signal.aborted) {
+    const askedAt = performance.now()
     const reading = client.xreadBuffer('COUNT', asked, 'BLOCK', WAIT_MS, 'STREAMS', config.stream, after)
     const entries = (await answerOf(client, reading, signal))?.[0]?.[1] ?? []
+    if (entries.length === 0) await restAfterNothing(askedAt, signal)
     let bytes = 0
     for (const [at, entry] of entries.entries()) {
       if (!isEntry(entry)) throw new Error('the answer to XREAD has an entry that is not an id and pairs of field and value')

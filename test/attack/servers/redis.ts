@@ -133,7 +133,7 @@ const ANSWERS: readonly SocketLie[] = [
   toRead('read-of-nulls', 'entries that are null', entries('_\r\n', '*2\r\n_\r\n_\r\n')),
   toRead('read-of-odd-fields', 'an entry with one field and no value', entries(listOf(bulk('1-1'), listOf(bulk('f'))))),
   toRead('read-of-no-id', 'ids that are no ids', entries(listOf(bulk(`${'9'.repeat(1e6)}`), listOf(bulk('f'), bulk('v'))))),
-  toRead('read-of-nothing-at-once', 'nothing, without a pause: the source asks again at once', '*-1\r\n'),
+  toRead('read-of-nothing-at-once', 'nothing, without a pause: the source would ask again at once', '*-1\r\n'),
   toRead('read-of-the-same', 'the same entry for ever', entries(listOf(bulk('1-1'), listOf(bulk('f'), bulk('v'))))),
   toRead(
     'read-of-all',

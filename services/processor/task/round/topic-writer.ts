@@ -1,13 +1,13 @@
 /** Outcomes whose sink is a topic: written, with their dead letters, in the transaction that commits their offsets. */
 import type { Assignment } from '../../../../shared/kafka/membership.ts'
 import type { PartitionOutcome } from '../../lane/messages.ts'
+import { createCommitPace } from '../../transaction/commit-pace.ts'
 import type { TopicWrite } from '../../transaction/deliver.ts'
 import type { Transactions } from '../../transaction/transactions.ts'
 import type { ByteBudget } from '../byte-budget.ts'
 import { ledgerOf } from '../ledger.ts'
 import type { Running } from '../running.ts'
 import type { Targets } from '../targets.ts'
-import { createCommitPace } from './commit-pace.ts'
 import type { RoundSize } from './round-size.ts'
 import type { RoundWriter } from './round-writer.ts'
 
@@ -24,8 +24,6 @@ export type TopicWriterOptions = {
   now: () => number
 }
 
-/** Rounds below this size follow each other at the task's pace, since transactions cost the broker; an idle task does not wait. */
-const SMALL_ROUND_BYTES = 256 << 10
 /** Progress over control batches only is committed once a minute. */
 const QUIET_COMMIT_MS = 60_000
 
@@ -50,8 +48,8 @@ export function createTopicWriter(options: TopicWriterOptions): RoundWriter {
     const target = { groupId: definition.group_id, topic: definition.source.topic, assignment: owned }
     // D1: the offsets join the output's transaction after all output was acknowledged.
     const firstMs = await transactions.deliver(writesOf(outcomes, targets, ledger))
-    if (firstMs !== undefined && inputBytes < SMALL_ROUND_BYTES) pace.firstTook(firstMs)
     await transactions.commit(target, offsets)
+    pace.ended(inputBytes, firstMs)
     for (const { partition, offset } of offsets) {
       accounting.add(partition, countsOf.get(partition))
       positions.set(partition, offset)
@@ -86,7 +84,7 @@ export function createTopicWriter(options: TopicWriterOptions): RoundWriter {
     async flush(running, isAll) {
       if (isAll ? uncommitted.size > 0 : isQuietDue()) await write(running, [], 0)
     },
-    waitMs: (inputBytes) => (inputBytes < SMALL_ROUND_BYTES ? pace.intervalMs() - (performance.now() - lastCommitAt) : 0),
+    waitMs: pace.waitMs,
     drop() {},
   }
 }
