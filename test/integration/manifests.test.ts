@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import type { ShownManifest } from '../../shared/api/manifests.ts'
 import { eventually, loggedIn, service, unique } from '../harness/client.ts'
-import { useKafka } from '../harness/foreign-topics.ts'
+import { register, useKafka } from '../harness/foreign-topics.ts'
 import { above, manifestsOf, said, shop, type Given, type Plan } from '../harness/manifests.ts'
 import { waitForTotal, write } from '../harness/pipelines.ts'
 import { moduleBody } from '../harness/one-of-each.ts'
@@ -198,7 +198,8 @@ describe('a manifest', () => {
     const set = unique('grown')
     const [topic, from, flow] = [unique('theirs'), `${set} from`, `${set} flow`]
     await makeTopics(admin, { topic, numPartitions: 2 })
-    const { body } = await client.call<{ id: string }>('POST', '/v1/streams', { name: from, topic, schema: { n: 'integer' } })
+    const schema_id = await register(`${topic}-value`, 'JSON', '{"type":"object","properties":{"n":{"type":"integer"}}}')
+    const { body } = await client.call<{ id: string }>('POST', '/v1/streams', { name: from, topic, schema_id })
     const withTasks = (tasks: number, more = {}) => ({
       set,
       pipelines: { [flow]: { source: { stream: from }, sink: { connector: 'blackhole' }, tasks, ...more } },
