@@ -1,6 +1,7 @@
 /** `docs/limits.md` says what the code keeps. */
 import { describe, expect, it } from 'vitest'
 import { COUNTS_MAX } from '../../services/control-plane/workshop/wasm-sections.ts'
+import { POSITION_BYTES_MAX } from '../../services/processor/intake/split-position.ts'
 import { ACCOUNT_TYPE_NAMES, LIMITS, REQUESTS_PER_MINUTE } from '../../shared/model/limits.ts'
 import { SMARTMODULE_LIMITS } from '../../shared/smartmodule/abi.ts'
 import { QUOTA_NAMES, quotasOf, type QuotaName } from '../../shared/model/quotas.ts'
@@ -60,6 +61,7 @@ describe('the documented limits', () => {
     ['explain, preview', `${LIMITS.preview_records_max} records`],
     ['comparing two versions', `${LIMITS.compare_records_max} records`],
     ['redrive', `${LIMITS.redrives_max} times`, `${written(LIMITS.job_ranges_max)} separate ranges`],
+    ['position that a source gives', written(POSITION_BYTES_MAX)],
     ['source', inBytes(LIMITS.smartmodule_source_characters_max)],
     ['tests that are kept', inBytes(LIMITS.smartmodule_tests_bytes_max)],
     ['time per call', `${LIMITS.call_timeout_ms_min}–${written(LIMITS.call_timeout_ms_max)}`],

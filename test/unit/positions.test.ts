@@ -1,7 +1,7 @@
 /** What sources remember: entries of read objects are dropped without reading the objects again, and a position may have any length. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isLong, positionIn, POSITION_IN_TOPIC, withPosition } from '../../services/processor/intake/split-position.ts'
+import { isLong, POSITION_BYTES_MAX, positionIn, POSITION_IN_TOPIC, withPosition } from '../../services/processor/intake/split-position.ts'
 import { seenBatches } from '../../services/processor/intake/seen.ts'
 import { BATCH_HEADER_BYTES, decodeRecords } from '../../shared/kafka/protocol/record-batch.ts'
 import { createSeenEntries, seenValue } from '../../shared/connectors/seen-entries.ts'
@@ -97,6 +97,13 @@ describe('a position', () => {
         expect(positionIn(POSITION_IN_TOPIC, String(record!.value))).toBe(position)
       }),
     )
+  })
+
+  it('fails the pipeline with a sentence when it is longer than a topic keeps', () => {
+    const block = { bytes: Buffer.alloc(0), spans: new Int32Array(0), count: 0 }
+    const write = (position: string) => seenBatches([{ split: 0, read: { block, position } }], 0)
+    expect(write('p'.repeat(POSITION_BYTES_MAX))).toHaveLength(1)
+    expect(() => write('p'.repeat(POSITION_BYTES_MAX + 1))).toThrow('of 900001 bytes, and one of at most 900000 can be kept')
   })
 
   it('is an error when it is missing, and not a start from the beginning', () => {

@@ -6,7 +6,7 @@ import type { SourceRead } from '../../../shared/connectors/source.ts'
 import { followTopic, type FollowedRecord } from '../../../shared/kafka/follow.ts'
 import { Interrupted } from '../interruption.ts'
 import type { OutputBatch } from '../lane/messages.ts'
-import { isLong } from './split-position.ts'
+import { assertKept, isLong } from './split-position.ts'
 import type { SplitRead } from './split-reader.ts'
 
 const keyOf = (split: number, key: string): string => `${split}/${key}`
@@ -139,10 +139,14 @@ const RECORD_OVERHEAD = 30
 type Entry = { key: Buffer; value: Buffer | null }
 const sizeOf = ({ key, value }: Entry): number => key.length + (value?.length ?? 0) + RECORD_OVERHEAD
 
-/** The seen entries and long positions of `reads`, for their transaction, in batches that the topic accepts. */
+/**
+ * The seen entries and long positions of `reads`, for their transaction, in batches that the topic accepts. Throws `failed` for a position
+ * that is too long for one.
+ */
 export function seenBatches(reads: readonly SplitRead[], nowMs: number): OutputBatch[] {
   const last = new Map(reads.map(({ split, read }) => [split, read.position]))
   const long = [...last].filter(([, position]) => isLong(position)).map(([split, value]) => ({ key: `position/${split}`, value }))
+  for (const { value } of long) assertKept(value)
   const entries = reads.flatMap(({ split, read }) => (read.seen ?? []).map(({ key, value }) => ({ key: keyOf(split, key), value })))
   const batches: Entry[][] = []
   let room = 0

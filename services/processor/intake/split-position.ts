@@ -10,6 +10,9 @@ const Metadata = z.union([z.object({ v: z.literal(1), s: z.string() }), z.object
 /** Below the broker's `offset.metadata.max.bytes`, which is 4,096 by default. */
 const METADATA_BYTES_MAX = 4000
 
+/** A batch with nothing but a position fits a topic of Kafka's defaults (`max.message.bytes`, 1 MiB). */
+export const POSITION_BYTES_MAX = 900_000
+
 export const isLong = (position: string): boolean => Buffer.byteLength(withPosition(position)) > METADATA_BYTES_MAX
 
 /**
@@ -23,6 +26,16 @@ export function positionIn(metadata: string, long: string | undefined): string |
   // What the topic has lost does not come back by asking again.
   if (long === undefined) throw new Interrupted('failed', 'the position of the split is missing from the seen topic')
   return long
+}
+
+/** Throws for a position that is too long to be kept: the source gives the same one each time. */
+export function assertKept(position: string): void {
+  const bytes = Buffer.byteLength(position)
+  if (bytes > POSITION_BYTES_MAX)
+    throw new Interrupted(
+      'failed',
+      `the source gives a position (or cursor) of ${bytes} bytes, and one of at most ${POSITION_BYTES_MAX} can be kept`,
+    )
 }
 
 export const withPosition = (position: string | undefined): string => (position === undefined ? '' : JSON.stringify({ v: 1, s: position }))
