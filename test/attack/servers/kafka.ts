@@ -190,14 +190,14 @@ const LAYOUT: readonly SocketLie[] = [
   },
   {
     name: 'partitions-negative',
-    way: 'read',
+    way: 'check source',
     why: 'partitions -1 and -2147483648',
     answer: lying({ [METADATA]: (asked) => metadata([self(asked)], [partitionOf(-1, 1), partitionOf(-2147483648, 1)]) }),
   },
   {
     name: 'partition-number-max',
-    way: 'read',
-    why: 'partition 2^31-1: a list by partition has two billion places',
+    way: 'check source',
+    why: 'partition 2^31-1: a list by partition would have two billion places',
     answer: lying({ [METADATA]: (asked) => metadata([self(asked)], [partitionOf(MOST, 1)]) }),
   },
   {
