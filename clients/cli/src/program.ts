@@ -4,12 +4,14 @@ import { addCompletionCommand } from './commands/completion.ts'
 import { addDeadLetterCommands } from './commands/dead-letters.ts'
 import { addDevCommand } from './commands/dev.ts'
 import { addInitCommand } from './commands/init.ts'
+import { addJobCommands } from './commands/jobs.ts'
 import { addManifestCommands } from './commands/manifests.ts'
 import { addMcpCommand } from './commands/mcp.ts'
 import { addModuleCommands } from './commands/modules.ts'
 import { addProfileCommands } from './commands/profiles.ts'
 import { addRecordCommands } from './commands/records.ts'
 import { addResourceCommands } from './commands/resources.ts'
+import { addSecretCommands } from './commands/secrets.ts'
 import { outputOption, profileOption, type Io } from './context.ts'
 import { toYaml } from './output.ts'
 import { EXIT, Interrupted, Misused, outcomeOf, textOf } from './outcome.ts'
@@ -28,8 +30,10 @@ export function openProgram(io: Io): Command {
   addRecordCommands(program, io)
   addInitCommand(program, io)
   addModuleCommands(program, io)
+  addSecretCommands(program, io)
   addDevCommand(program, io)
   addDeadLetterCommands(program, io)
+  addJobCommands(program, io)
   addManifestCommands(program, io)
   addMcpCommand(program, io)
   addCompletionCommand(program, io)

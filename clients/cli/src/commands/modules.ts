@@ -1,11 +1,10 @@
-/** SmartModules: a source is compiled, tried on real records, tested, and deployed. Secrets are set from standard input. */
+/** SmartModules: a source is compiled, tried on real records, tested, and deployed. */
 import type { Command } from 'commander'
 import { contextOf, WORKSHOP_TIMEOUT_MS, type Io } from '../context.ts'
 import { noteOlder } from '../deployments.ts'
-import { Differs, Misused, ofSource } from '../outcome.ts'
+import { Differs, ofSource } from '../outcome.ts'
 import { during } from '../progress.ts'
 import { samplesAt } from '../samples.ts'
-import { secretFrom } from '../secret-input.ts'
 import {
   CONFIG,
   configOf,
@@ -24,7 +23,6 @@ import {
 } from '../trials.ts'
 
 type TryOptions = RecordOptions & FormatOptions & { config?: string }
-type SecretOptions = { description?: string; connectors?: string[]; hosts?: string[] }
 type DeployOptions = { name?: string; samples?: string; description?: string }
 
 export function addModuleCommands(program: Command, io: Io): void {
@@ -89,26 +87,5 @@ export function addModuleCommands(program: Command, io: Io): void {
       const deployed = await ofSource(file, during(io, workOn(file, module.name), context.dps.smartmodules.deploy(module)))
       context.out.one(deployed)
       await noteOlder(context, module.name, deployed.version)
-    })
-  const secret = program.command('secret').description('values that connectors use and no answer shows')
-  secret
-    .command('set <name>')
-    .description('create or replace a secret by what comes on standard input')
-    .option('--description <text>', 'what it is for')
-    .option('--connectors <names...>', 'of a new one: the only connectors that may use it')
-    .option('--hosts <hosts...>', 'of a new one: the only hosts that a config with it may name, *.example.com for all below a domain')
-    .action(async (name: string, { description, connectors, hosts }: SecretOptions, command: Command) => {
-      const context = contextOf(io, command)
-      const value = (await secretFrom(io, `the value of ${name}`)).replace(/\r?\n$/, '')
-      if (value === '') throw new Misused('the value is missing: pass it on standard input')
-      const known = (await context.dps.secrets.list({ name })).secrets.find((each) => each.name === name)
-      const change = { value, ...(description === undefined ? {} : { description }) }
-      if (known && (connectors ?? hosts))
-        throw new Misused(`${name} exists, and its connectors and hosts stay: delete it, and set it again`)
-      const limits = { ...(connectors ? { connectors } : {}), ...(hosts ? { hosts } : {}) }
-      const { id } = known
-        ? await context.dps.secrets.update(known.id, change)
-        : await context.dps.secrets.create({ name, ...change, ...limits })
-      context.out.done({ id, name }, `the secret ${name} is set`)
     })
 }
