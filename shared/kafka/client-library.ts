@@ -1,9 +1,9 @@
 /** What is used of the client library `@platformatic/kafka`, imported here alone: its import would take a third of a process's start. */
+// Evaluated in this order: before the library, what makes its schemas lazy.
 import { compileAtOnce } from './lazy-option-schemas.ts'
 import { Reader } from '@platformatic/kafka'
 import { readOnlyForwards } from './forward-only.ts'
 
-// Evaluated in this order: before the library, what makes its schemas lazy.
 export {
   ConnectionPool,
   Consumer,

@@ -6,6 +6,8 @@
 export type CommitPace = {
   /** How long to wait for more after a transaction of so many bytes, in milliseconds; not above 0 once long enough has passed. */
   waitMs(bytes: number): number
+  /** Milliseconds since a transaction has ended; infinite before the first one. */
+  sinceMs(): number
   /** A transaction of so many bytes has ended. `firstMs`: how long its first batches took; undefined for one without any. */
   ended(bytes: number, firstMs: number | undefined): void
 }
@@ -23,8 +25,10 @@ const QUICKER_MS = 0.2
 export function createCommitPace(now = () => performance.now()): CommitPace {
   let interval = MIN_MS
   let endedAt = Number.NEGATIVE_INFINITY
+  const sinceMs = () => now() - endedAt
   return {
-    waitMs: (bytes) => (bytes < SMALL_BYTES ? interval - (now() - endedAt) : 0),
+    waitMs: (bytes) => (bytes < SMALL_BYTES ? interval - sinceMs() : 0),
+    sinceMs,
     ended(bytes, firstMs) {
       endedAt = now()
       if (firstMs === undefined || bytes >= SMALL_BYTES) return

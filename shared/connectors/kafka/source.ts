@@ -137,7 +137,8 @@ function createLeaderWatch({ topic }: KafkaSourceConfig, log: ConnectorContext['
 async function fetchOnly(connection: Connection, request: FetchRequest, topic: string, signal: AbortSignal): Promise<FetchedPartition[]> {
   const { errorCode, partitions } = await untilAborted(signal, fetchBatches(connection, request))
   if (errorCode !== 0) throw new Error(`fetching ${topic}: ${kafkaErrorName(errorCode)}`)
-  const other = partitions.find(({ partition }) => request.partitions.every((asked) => asked.partition !== partition))
+  const asked = new Set(request.partitions.map(({ partition }) => partition))
+  const other = partitions.find(({ partition }) => !asked.has(partition))
   if (other) throw new Error(`the broker answers with partition ${other.partition} of ${topic}, which it was not asked for`)
   return partitions
 }
@@ -237,13 +238,13 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
             yield { block: builder.take(), position: yielded }
             if (signal.aborted) return
           }
+          const next = positionOf(positions, layout.topicId)
           if (step.value || known.length === 0) {
             topic.forget()
             if (builder.count === 0) await sleep(MOVED_PAUSE_MS, undefined, { signal }).catch(() => {})
-          } else if (positionOf(positions, layout.topicId) === before) await restAfterNothing(askedAt, signal)
+          } else if (next === before) await restAfterNothing(askedAt, signal)
           const isQuiet = builder.count === 0 && unknown.length === 0
           if (isQuiet && performance.now() - yieldedAt <= QUIET_COMMIT_MS) continue
-          const next = positionOf(positions, layout.topicId)
           // D2: retention moves the log's start past markers too, and a position before it would look like lost records.
           if (isQuiet && next === yielded) continue
           ;[yielded, yieldedAt] = [next, performance.now()]

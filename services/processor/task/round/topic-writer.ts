@@ -34,7 +34,6 @@ export function createTopicWriter(options: TopicWriterOptions): RoundWriter {
   const pace = createCommitPace()
   /** Next offsets that are not committed yet: of the round under way, and behind control batches. */
   const uncommitted = new Map<number, bigint>()
-  let lastCommitAt = Number.NEGATIVE_INFINITY
 
   async function write(running: Running, outcomes: PartitionOutcome[], inputBytes: number): Promise<void> {
     const { definition, accounting } = running
@@ -55,11 +54,10 @@ export function createTopicWriter(options: TopicWriterOptions): RoundWriter {
       positions.set(partition, offset)
     }
     uncommitted.clear()
-    lastCommitAt = performance.now()
     running.chain.recycle(outcomes)
   }
 
-  const isQuietDue = () => uncommitted.size > 0 && performance.now() - lastCommitAt > QUIET_COMMIT_MS
+  const isQuietDue = () => uncommitted.size > 0 && pace.sinceMs() > QUIET_COMMIT_MS
   return {
     async take(running, outcomes, inputBytes, release) {
       for (const { partition, nextOffset } of outcomes) uncommitted.set(partition, nextOffset)
