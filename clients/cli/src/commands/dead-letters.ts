@@ -4,8 +4,8 @@ import { chainOf, manifestOption } from '../changed-chain.ts'
 import { collect, contextOf, idOf, integer, WORKSHOP_TIMEOUT_MS, type Io } from '../context.ts'
 import { Differs } from '../outcome.ts'
 import { during } from '../progress.ts'
-import { waitFor } from './jobs.ts'
 import { notRun, placeOf, resultOf } from '../trials.ts'
+import { waitFor } from './jobs.ts'
 
 const STATUSES = ['pending', 'redriving', 'redriven'] as const
 
