@@ -18,7 +18,7 @@ import { asSent, createUnsentAnswers } from './middleware/unsent-answers.ts'
 import { untilClientLeaves } from './middleware/until-client-leaves.ts'
 import { validated } from './middleware/validate.ts'
 import type { Operation } from './routes/operation.ts'
-import type { RawRecords } from './stream-data/raw-records.ts'
+import type { RawRecords } from './http/raw-records.ts'
 import { invalidRequest, lacksScope, notFound, type Detail } from './service-error.ts'
 import type { SseClients } from './sse/sse-clients.ts'
 

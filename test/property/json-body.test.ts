@@ -1,8 +1,8 @@
 /** What a large body may have, counted before it is parsed; and its numbers. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { withDigits } from '../../services/control-plane/middleware/exact-numbers.ts'
-import { assertBounded, excessOf, parseJsonBody } from '../../services/control-plane/middleware/json-body.ts'
+import { withDigits } from '../../services/control-plane/http/exact-numbers.ts'
+import { assertBounded, excessOf, parseJsonBody } from '../../services/control-plane/http/json-body.ts'
 import { doubleOf, isRawJSON, parseAsWritten } from '../../shared/model/exact-json.ts'
 import { hasEscapedName } from '../harness/escaped-names.ts'
 import { limitMs } from '../harness/machine-speed.ts'

@@ -1,7 +1,7 @@
 /** The records of a body that is one document: as JSON.parse finds them, each at its own bytes, and in short turns. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { bytesOf, parseElements } from '../../services/control-plane/stream-data/raw-records.ts'
+import { bytesOf, parseElements } from '../../services/control-plane/http/raw-records.ts'
 import { limitMs } from '../harness/machine-speed.ts'
 import { timesOf } from '../harness/times-of.ts'
 

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { challengeIn, pushedRecords } from '../../services/control-plane/ingest/pushed-records.ts'
 import { UNPACED } from '../../services/control-plane/concurrency/pacing.ts'
-import { bytesOf } from '../../services/control-plane/stream-data/raw-records.ts'
+import { bytesOf } from '../../services/control-plane/http/raw-records.ts'
 import { keyIn, keyReader } from '../../services/control-plane/stream-data/record-keys.ts'
 
 const read = (text: string, media = 'application/json') =>

@@ -9,7 +9,7 @@ import { jsonDepth } from '../../../shared/model/json-text.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import type { Pace } from '../concurrency/pacing.ts'
 import { invalidRequest, ServiceError } from '../service-error.ts'
-import { bytesOf, lineSpans, type PushedRecords } from '../stream-data/raw-records.ts'
+import { bytesOf, lineSpans, type PushedRecords } from '../http/raw-records.ts'
 
 const refusal = (message: string, path = '') => invalidRequest([{ path, message }])
 

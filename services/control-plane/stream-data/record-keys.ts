@@ -1,7 +1,7 @@
 /** The keys of records, whether these were parsed or are only bytes. */
 import { parseExactly } from '../../../shared/model/exact-json.ts'
 import { ABSENT, createMemberScanner, ESCAPED, NULL, STRING, unescapeText } from '../../../shared/model/json-members.ts'
-import { bytesOf, type PushedRecords, type RawRecords } from './raw-records.ts'
+import { bytesOf, type PushedRecords, type RawRecords } from '../http/raw-records.ts'
 
 /** A string as it is, anything else as JSON, integers with all their digits. `exactly` parses the value again with these. */
 function keyOf(value: unknown, exactly: () => unknown): string | null {

@@ -5,7 +5,7 @@
 import { isUtf8 } from 'node:buffer'
 import { createMemberScanner, NESTED } from '../../../shared/model/json-members.ts'
 import { jsonDepth } from '../../../shared/model/json-text.ts'
-import { assertBounded, parseJsonBody } from '../middleware/json-body.ts'
+import { assertBounded, parseJsonBody } from './json-body.ts'
 import { invalidRequest } from '../service-error.ts'
 import { LIMITS } from '../../../shared/model/limits.ts'
 import { turns } from '../../../shared/model/turns.ts'
