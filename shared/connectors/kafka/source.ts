@@ -32,8 +32,6 @@ const BLOCK_BYTES = 1 << 20
 const WAIT_MS = 500
 /** Progress over what holds no record, such as transaction markers, is committed once a minute. */
 const QUIET_COMMIT_MS = 60_000
-/** How long a partition whose leader says that it is none is left alone: the other cluster may not know the new one yet. */
-const MOVED_PAUSE_MS = 250
 
 const positionOf = (offsets: ReadonlyMap<number, bigint>, topicId: string): string =>
   JSON.stringify({
@@ -239,10 +237,10 @@ export async function openKafkaSource(config: KafkaSourceConfig, context: Connec
             if (signal.aborted) return
           }
           const next = positionOf(positions, layout.topicId)
-          if (step.value || known.length === 0) {
-            topic.forget()
-            if (builder.count === 0) await sleep(MOVED_PAUSE_MS, undefined, { signal }).catch(() => {})
-          } else if (next === before) await restAfterNothing(askedAt, signal)
+          const leaderIsUnknown = step.value || known.length === 0
+          if (leaderIsUnknown) topic.forget()
+          // Where a leader has moved, the cluster may not know the new one yet.
+          if (leaderIsUnknown ? builder.count === 0 : next === before) await restAfterNothing(askedAt, signal)
           const isQuiet = builder.count === 0 && unknown.length === 0
           if (isQuiet && performance.now() - yieldedAt <= QUIET_COMMIT_MS) continue
           // D2: retention moves the log's start past markers too, and a position before it would look like lost records.
